@@ -1,0 +1,1 @@
+//! Passes that add facts to a program: functions, references, data, strings.

@@ -1,0 +1,3 @@
+//! See the repository's ARCHITECTURE.md.
+
+fn main() {}

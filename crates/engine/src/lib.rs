@@ -1,0 +1,1 @@
+//! The facade over loading, analysis and decompilation: one open program as a session.

@@ -1,0 +1,1 @@
+//! Model Context Protocol messages: versions, metadata, headers, results. No sockets.

@@ -1,0 +1,1 @@
+//! The program database: plain data about one binary, without I/O.

@@ -1,0 +1,1 @@
+//! Sockets: WebSocket, MCP over HTTP and stdio, authentication, configuration, shutdown.
