@@ -27,12 +27,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn new(id: Option<Id>, failure: Failure) -> Refusal {
-        Refusal {
+    fn new(id: Option<Id>, failure: Failure) -> Box<Refusal> {
+        Box::new(Refusal {
             id,
             failure,
             version: None,
-        }
+        })
     }
 }
 
