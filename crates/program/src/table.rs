@@ -1,0 +1,297 @@
+//! A sorted map with O(1) snapshots: the one container behind every table of
+//! the program database.
+//!
+//! Entries live in sorted chunks behind reference counts. Cloning a table
+//! copies one pointer; the first write after a clone copies the list of chunks
+//! (one pointer per few hundred entries) and each chunk it touches. A lookup is
+//! two binary searches, an ordered walk is a walk over plain arrays.
+
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+/// Chunks split when they reach this many entries.
+const CHUNK: usize = 256;
+
+type Chunk<K, V> = Arc<Vec<(K, V)>>;
+
+/// A persistent sorted map. See the module text for its costs.
+#[derive(Debug)]
+pub struct Table<K, V> {
+    chunks: Arc<Vec<Chunk<K, V>>>,
+    len: usize,
+}
+
+impl<K, V> Clone for Table<K, V> {
+    fn clone(&self) -> Self {
+        Table { chunks: Arc::clone(&self.chunks), len: self.len }
+    }
+}
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Table { chunks: Arc::new(Vec::new()), len: 0 }
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Table<K, V> {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether both tables share their storage, so that neither changed since
+    /// one was cloned from the other.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.chunks, &other.chunks)
+    }
+
+    /// Chunk in which `key` is or would be, if there is any chunk.
+    fn chunk_of(&self, key: &K) -> Option<usize> {
+        let after = self.chunks.partition_point(|c| c[0].0 <= *key);
+        if self.chunks.is_empty() { None } else { Some(after.saturating_sub(1)) }
+    }
+
+    /// The value stored under `key`. O(log n).
+    pub fn get(&self, key: &K) -> Option<&V> {
+        let chunk = &self.chunks[self.chunk_of(key)?];
+        let at = chunk.binary_search_by(|(k, _)| k.cmp(key)).ok()?;
+        Some(&chunk[at].1)
+    }
+
+    /// Whether `key` has a value. O(log n).
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Mutable access to the value under `key`; copies its chunk when a
+    /// snapshot still holds it.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let chunk = self.chunk_of(key)?;
+        let at = self.chunks[chunk].binary_search_by(|(k, _)| k.cmp(key)).ok()?;
+        let chunk = Arc::make_mut(&mut Arc::make_mut(&mut self.chunks)[chunk]);
+        Some(&mut chunk[at].1)
+    }
+
+    /// Stores `value` under `key`; returns the value it replaces. O(log n)
+    /// plus the copies described in the module text.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let Some(index) = self.chunk_of(&key) else {
+            self.chunks = Arc::new(vec![Arc::new(vec![(key, value)])]);
+            self.len = 1;
+            return None;
+        };
+        let chunks = Arc::make_mut(&mut self.chunks);
+        let last = index + 1 == chunks.len();
+        let chunk = Arc::make_mut(&mut chunks[index]);
+        match chunk.binary_search_by(|(k, _)| k.cmp(&key)) {
+            Ok(at) => return Some(std::mem::replace(&mut chunk[at].1, value)),
+            // Ascending fills (the usual bulk load) leave full chunks behind.
+            Err(at) if last && at == chunk.len() && at >= CHUNK => {
+                let mut fresh = Vec::with_capacity(CHUNK);
+                fresh.push((key, value));
+                chunks.push(Arc::new(fresh));
+            }
+            Err(at) => {
+                chunk.insert(at, (key, value));
+                if chunk.len() > CHUNK {
+                    let upper = chunk.split_off(CHUNK / 2);
+                    chunks.insert(index + 1, Arc::new(upper));
+                }
+            }
+        }
+        self.len += 1;
+        None
+    }
+
+    /// Removes `key`; returns what it held.
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        let index = self.chunk_of(key)?;
+        let at = self.chunks[index].binary_search_by(|(k, _)| k.cmp(key)).ok()?;
+        let chunks = Arc::make_mut(&mut self.chunks);
+        let chunk = Arc::make_mut(&mut chunks[index]);
+        let (_, value) = chunk.remove(at);
+        if chunk.is_empty() {
+            chunks.remove(index);
+        }
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// Removes every entry of `range` for which `doomed` answers true.
+    pub fn remove_where(
+        &mut self,
+        range: impl RangeBounds<K>,
+        mut doomed: impl FnMut(&K, &V) -> bool,
+    ) -> usize {
+        let keys: Vec<K> =
+            self.range(range).filter(|(k, v)| doomed(k, v)).map(|(k, _)| k.clone()).collect();
+        for key in &keys {
+            self.remove(key);
+        }
+        keys.len()
+    }
+
+    /// All entries in key order.
+    pub fn iter(&self) -> Entries<'_, K, V> {
+        self.range(..)
+    }
+
+    /// The entries of `range` in key order; can be walked from both ends.
+    pub fn range(&self, range: impl RangeBounds<K>) -> Entries<'_, K, V> {
+        let front = match range.start_bound() {
+            Bound::Unbounded => (0, 0),
+            Bound::Included(key) => self.position(|k| k < key, key),
+            Bound::Excluded(key) => self.position(|k| k <= key, key),
+        };
+        let back = match range.end_bound() {
+            Bound::Unbounded => (self.chunks.len(), 0),
+            Bound::Included(key) => self.position(|k| k <= key, key),
+            Bound::Excluded(key) => self.position(|k| k < key, key),
+        };
+        Entries { chunks: &self.chunks, front, back: back.max(front) }
+    }
+
+    /// First position whose key does not satisfy `before`, which must hold for
+    /// a prefix of the table around `key`.
+    fn position(&self, before: impl Fn(&K) -> bool, key: &K) -> (usize, usize) {
+        let Some(index) = self.chunk_of(key) else { return (0, 0) };
+        let at = self.chunks[index].partition_point(|(k, _)| before(k));
+        if at == self.chunks[index].len() { (index + 1, 0) } else { (index, at) }
+    }
+
+    /// The last entry whose key is at or below `key`.
+    pub fn at_or_below(&self, key: &K) -> Option<(&K, &V)> {
+        self.range(..=key.clone()).next_back()
+    }
+
+    /// The first entry whose key is at or above `key`.
+    pub fn at_or_above(&self, key: &K) -> Option<(&K, &V)> {
+        self.range(key.clone()..).next()
+    }
+
+    /// The entry with the greatest key.
+    pub fn last(&self) -> Option<(&K, &V)> {
+        self.iter().next_back()
+    }
+
+    /// The entry with the smallest key.
+    pub fn first(&self) -> Option<(&K, &V)> {
+        self.iter().next()
+    }
+
+    /// The keys in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> {
+        self.iter().map(|(k, _)| k)
+    }
+
+    /// The values in key order.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
+        self.iter().map(|(_, v)| v)
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Table<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut table = Table::new();
+        for (key, value) in entries {
+            table.insert(key, value);
+        }
+        table
+    }
+}
+
+/// Ordered walk over a table, from either end.
+#[derive(Debug, Clone)]
+pub struct Entries<'a, K, V> {
+    chunks: &'a [Chunk<K, V>],
+    front: (usize, usize),
+    back: (usize, usize),
+}
+
+impl<'a, K, V> Iterator for Entries<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.front >= self.back {
+            return None;
+        }
+        let chunk = &self.chunks[self.front.0];
+        let (key, value) = &chunk[self.front.1];
+        self.front.1 += 1;
+        if self.front.1 == chunk.len() {
+            self.front = (self.front.0 + 1, 0);
+        }
+        Some((key, value))
+    }
+}
+
+impl<K, V> DoubleEndedIterator for Entries<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        if self.front >= self.back {
+            return None;
+        }
+        if self.back.1 == 0 {
+            self.back = (self.back.0 - 1, self.chunks[self.back.0 - 1].len());
+        }
+        self.back.1 -= 1;
+        let (key, value) = &self.chunks[self.back.0][self.back.1];
+        Some((key, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_snapshot_does_not_see_later_writes() {
+        let mut table: Table<u32, u32> = (0..2000).map(|i| (i, i)).collect();
+        let snapshot = table.clone();
+        assert!(snapshot.same(&table));
+        table.insert(7, 700);
+        table.remove(&8);
+        assert!(!snapshot.same(&table));
+        assert_eq!(snapshot.get(&7), Some(&7));
+        assert_eq!(snapshot.get(&8), Some(&8));
+        assert_eq!(table.get(&7), Some(&700));
+        assert_eq!(table.len(), 1999);
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_btree_map(
+            edits in proptest::collection::vec((any::<bool>(), 0u16..900), 0..3000),
+            from in 0u16..900, to in 0u16..900,
+        ) {
+            let mut table = Table::new();
+            let mut model = BTreeMap::new();
+            for (n, (insert, key)) in edits.into_iter().enumerate() {
+                if insert {
+                    prop_assert_eq!(table.insert(key, n), model.insert(key, n));
+                } else {
+                    prop_assert_eq!(table.remove(&key), model.remove(&key));
+                }
+            }
+            prop_assert_eq!(table.len(), model.len());
+            prop_assert!(table.iter().eq(model.iter()));
+            prop_assert!(table.iter().rev().eq(model.iter().rev()));
+            let (low, high) = (from.min(to), from.max(to));
+            prop_assert!(table.range(low..high).eq(model.range(low..high)));
+            prop_assert!(table.range(low..=high).rev().eq(model.range(low..=high).rev()));
+            prop_assert_eq!(table.at_or_below(&low), model.range(..=low).next_back());
+            prop_assert_eq!(table.at_or_above(&low), model.range(low..).next());
+        }
+    }
+}
