@@ -1,1 +1,7 @@
-//! What tests share: sample programs, a running bridge on a free port, a schema-checking client.
+//! What tests share: fixture programs, sample programs with what Ghidra says about
+//! them, a running bridge on a free port. For development only.
+
+mod fixture;
+pub mod truth;
+
+pub use fixture::{fixture, fixtures};
