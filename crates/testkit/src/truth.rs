@@ -79,11 +79,7 @@ impl Truth {
         if !binary.is_file() {
             return Err(anyhow!("there is no sample {}", binary.display()));
         }
-        Ok(Sample {
-            name: name.to_owned(),
-            folder: self.folder.join("dumps"),
-            binary,
-        })
+        Ok(Sample { name: name.to_owned(), folder: self.folder.join("dumps"), binary })
     }
 
     /// A large system file by name (`ls`, `libsqlite3.so.0.8.6`) whose bytes on

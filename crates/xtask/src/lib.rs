@@ -9,9 +9,5 @@ use std::path::PathBuf;
 /// The root of the workspace this crate was built from.
 pub fn workspace_root() -> PathBuf {
     let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    manifest
-        .ancestors()
-        .nth(2)
-        .map(PathBuf::from)
-        .unwrap_or(manifest)
+    manifest.ancestors().nth(2).map(PathBuf::from).unwrap_or(manifest)
 }

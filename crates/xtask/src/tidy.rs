@@ -23,10 +23,7 @@ pub struct Finding {
 
 impl Finding {
     fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            problem: problem.into(),
-        }
+        Self { place: place.into(), problem: problem.into() }
     }
 }
 

@@ -10,10 +10,7 @@ fn workspace_is_tidy() {
 }
 
 fn file(path: &str, text: &str) -> SourceFile {
-    SourceFile {
-        path: path.into(),
-        text: text.into(),
-    }
+    SourceFile { path: path.into(), text: text.into() }
 }
 
 fn problems(path: &str, text: &str) -> Vec<String> {
@@ -39,11 +36,8 @@ fn long_files_and_empty_names_are_found() {
 
 #[test]
 fn unfinished_code_is_found() {
-    for word in [
-        concat!("to", "do!()"),
-        concat!("unimple", "mented!()"),
-        concat!("#[ig", "nore]"),
-    ] {
+    for word in [concat!("to", "do!()"), concat!("unimple", "mented!()"), concat!("#[ig", "nore]")]
+    {
         let text = format!("//! A.\nfn a() {{ {word} }}\n");
         assert_eq!(problems("crates/a/src/lib.rs", &text).len(), 1, "{word}");
     }
@@ -88,10 +82,7 @@ fn layers_point_one_way() {
 #[test]
 fn foreign_crates_keep_their_layer() {
     assert_eq!(layer_problems("engine", "serde_json", None, false), 1);
-    assert_eq!(
-        layer_problems("engine", "serde_json", Some("dev"), false),
-        0
-    );
+    assert_eq!(layer_problems("engine", "serde_json", Some("dev"), false), 0);
     assert_eq!(layer_problems("api", "serde_json", None, false), 0);
     assert_eq!(layer_problems("api", "tokio", None, false), 1);
     assert_eq!(layer_problems("server", "tokio", None, false), 0);

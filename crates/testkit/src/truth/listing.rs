@@ -50,7 +50,5 @@ fn parse_line(line: &str) -> Option<Instruction> {
 
 fn parse_bytes(hex: &str) -> Option<Vec<u8>> {
     let digits = hex.as_bytes().chunks(2);
-    digits
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
-        .collect()
+    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

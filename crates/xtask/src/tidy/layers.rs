@@ -15,10 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("decompiler", &["program"]),
     ("analysis", &["program", "decompiler"]),
     ("store", &["program"]),
-    (
-        "engine",
-        &["program", "loader", "decompiler", "analysis", "store"],
-    ),
+    ("engine", &["program", "loader", "decompiler", "analysis", "store"]),
     ("api", &["engine", "program"]),
     ("jsonrpc", &[]),
     ("mcp", &["jsonrpc"]),
@@ -35,14 +32,7 @@ const TOOLS: &[&str] = &["testkit", "bench", "xtask"];
 const LIMITED: &[Limit] = &[
     Limit {
         crates: &["serde_json", "schemars", "jsonschema"],
-        allowed: &[
-            "api",
-            "jsonrpc",
-            "mcp",
-            "server",
-            "ghidra-bridge",
-            "mcp-probe",
-        ],
+        allowed: &["api", "jsonrpc", "mcp", "server", "ghidra-bridge", "mcp-probe"],
         tools: true,
         why: "below `api` nothing knows JSON",
     },

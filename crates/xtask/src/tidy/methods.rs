@@ -21,10 +21,7 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, place) in rows {
         if !is_dotted(name) {
-            findings.push(Finding::new(
-                place,
-                format!("`{name}` is not a dotted method name"),
-            ));
+            findings.push(Finding::new(place, format!("`{name}` is not a dotted method name")));
         }
         let quoted = format!("\"{name}\"");
         let count: usize = api.iter().map(|f| f.text.matches(&quoted).count()).sum();
@@ -57,6 +54,5 @@ fn row_names(text: &str) -> Vec<&str> {
 fn is_dotted(name: &str) -> bool {
     let is_word =
         |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-    name.split_once('.')
-        .is_some_and(|(noun, verb)| is_word(noun) && is_word(verb))
+    name.split_once('.').is_some_and(|(noun, verb)| is_word(noun) && is_word(verb))
 }
