@@ -1,7 +1,10 @@
 //! What tests share: fixture programs, sample programs with what Ghidra says about
 //! them, a running bridge on a free port. For development only.
 
+pub mod bridge;
+pub mod client;
 mod fixture;
 pub mod truth;
 
+pub use bridge::Bridge;
 pub use fixture::{fixture, fixtures};
