@@ -1,1 +1,28 @@
 //! The contract: every method as a typed row, its schemas, checks and documents.
+//!
+//! A method is one row in `methods/`: a name, a text and a typed function.
+//! From the Rust types of its parameters and its result follow the published
+//! schemas, the checks with their error codes, the documents and the MCP
+//! tools. This crate is synchronous and opens no socket; transports call
+//! [`Bridge::call`] and print what comes back.
+
+mod bridge;
+mod context;
+mod cursor;
+mod error;
+mod method;
+mod methods;
+mod projection;
+mod registry;
+mod schema;
+mod shapes;
+mod view;
+
+pub use bridge::{Bridge, BridgeOptions};
+pub use context::{CallContext, CancelToken, Transport};
+pub use error::{BridgeError, ErrorCode};
+pub use method::{Effects, Method};
+pub use registry::{Domain, Registry, registry};
+
+/// Version of the contract that [`registry`] describes.
+pub const INTERFACE_VERSION: &str = "1.0.0";

@@ -1,0 +1,122 @@
+//! The session and the contract itself.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::INTERFACE_VERSION;
+use crate::bridge::Bridge;
+use crate::context::CallContext;
+use crate::method::{Answer, Effects, Method};
+use crate::registry::registry;
+use crate::shapes::{GetOnly, Nothing, Reply};
+use crate::view::View;
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::read("interface.get", "Answer the contract: every method with its schemas and effects.", interface_get)
+            .websocket_only(),
+        Method::read("session.get", "Tell which session this is and which program it serves.", session_get),
+        Method::control(
+            "session.shutdown",
+            "End the session; the connection closes after the reply.",
+            Effects::LIFECYCLE,
+            session_shutdown,
+        ),
+    ]
+}
+
+fn interface_get(_view: &View<'_>, _request: Nothing) -> Answer<Interface> {
+    let methods = registry().methods().iter().map(MethodRow::of).collect();
+    Ok(Interface { interface_version: INTERFACE_VERSION, methods })
+}
+
+fn session_get(view: &View<'_>, _request: GetOnly) -> Answer<Session> {
+    Ok(Session {
+        id: view.bridge.session_id().to_owned(),
+        status: if view.bridge.is_shutting_down() { "shutting_down" } else { "active" },
+        program_name: view.bridge.program_name(),
+    })
+}
+
+fn session_shutdown(bridge: &Bridge, _cx: &CallContext, _request: Nothing) -> Answer<Shutdown> {
+    bridge.begin_shutdown();
+    Ok(Shutdown { shutdown: true })
+}
+
+/// The contract.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Interface {
+    /// Version of the contract.
+    #[schemars(length(min = 1))]
+    interface_version: &'static str,
+    /// Every method, in published order.
+    #[schemars(length(min = 56, max = 56))]
+    methods: Vec<MethodRow>,
+}
+
+impl Reply for Interface {
+    const IDENTITY: &'static [&'static str] = &[];
+}
+
+/// One method of the contract.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MethodRow {
+    /// The dotted name.
+    #[schemars(length(min = 1))]
+    name: &'static str,
+    /// What it does.
+    #[schemars(length(min = 1))]
+    description: String,
+    /// Schema of the parameters.
+    input_schema: Map<String, Value>,
+    /// Schema of the result.
+    output_schema: Map<String, Value>,
+    /// The six effect flags.
+    effects: Map<String, Value>,
+}
+
+impl MethodRow {
+    fn of(method: &'static Method) -> MethodRow {
+        MethodRow {
+            name: method.name(),
+            description: method.description().to_owned(),
+            input_schema: object(method.input_schema().clone()),
+            output_schema: object(method.output_schema().clone()),
+            effects: method.effects().to_json(),
+        }
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+/// This session.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Session {
+    /// Its id, as given at the start.
+    id: String,
+    /// `active` or `shutting_down`.
+    status: &'static str,
+    /// Name of the open program.
+    program_name: String,
+}
+
+impl Reply for Session {
+    const IDENTITY: &'static [&'static str] = &["id"];
+}
+
+/// The session ends.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Shutdown {
+    /// Always true.
+    shutdown: bool,
+}
+
+impl Reply for Shutdown {
+    const IDENTITY: &'static [&'static str] = &[];
+}
