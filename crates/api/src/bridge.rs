@@ -36,7 +36,12 @@ impl Bridge {
     /// Serves an open session.
     #[must_use]
     pub fn new(session: engine::Session, options: BridgeOptions) -> Bridge {
-        Bridge { session, options, cursors: CursorKey::random(), shutting_down: AtomicBool::new(false) }
+        Bridge {
+            session,
+            options,
+            cursors: CursorKey::random(),
+            shutting_down: AtomicBool::new(false),
+        }
     }
 
     /// Runs one method to its end. It may block (a decompilation), and never panics.
@@ -44,7 +49,12 @@ impl Bridge {
     ///
     /// # Errors
     /// The bridge error to answer.
-    pub fn call(&self, method: &str, params: Value, cx: &CallContext) -> Result<Value, BridgeError> {
+    pub fn call(
+        &self,
+        method: &str,
+        params: Value,
+        cx: &CallContext,
+    ) -> Result<Value, BridgeError> {
         let row = find(method, cx.transport)?;
         let run = AssertUnwindSafe(|| self.run(row, params, cx));
         catch_unwind(run).unwrap_or_else(|_| {
@@ -142,7 +152,8 @@ fn unknown(name: &str) -> BridgeError {
         None => "interface.get lists the methods".to_owned(),
     };
     let shown: String = name.chars().take(64).collect();
-    BridgeError::new(ErrorCode::UnknownMethod, format!("there is no method {shown}; {hint}")).at_method()
+    BridgeError::new(ErrorCode::UnknownMethod, format!("there is no method {shown}; {hint}"))
+        .at_method()
 }
 
 /// The parameters, held against the published schema. MCP clients may send nested

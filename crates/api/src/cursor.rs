@@ -78,10 +78,16 @@ impl Query<'_> {
     }
 
     fn mac(&self, position: &[u8]) -> Hmac<Sha256> {
-        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.key.0).expect("any key length will do");
+        let mut mac =
+            <Hmac<Sha256> as Mac>::new_from_slice(&self.key.0).expect("any key length will do");
         let resource = self.method.split('.').next().unwrap_or_default();
-        for part in [b"bridge cursor 1", resource.as_bytes(), self.session.as_bytes(), &self.fingerprint(), position]
-        {
+        for part in [
+            b"bridge cursor 1",
+            resource.as_bytes(),
+            self.session.as_bytes(),
+            &self.fingerprint(),
+            position,
+        ] {
             mac.update(&(part.len() as u64).to_le_bytes());
             mac.update(part);
         }
@@ -126,15 +132,30 @@ mod tests {
             json!({"filter": {"name": "a", "thunk": true}, "scan": {"timeout_ms": 500}, "projection": {"fields": ["entry"]}}),
         ];
         for params in &same {
-            assert_eq!(query(&key, "function.list", params).position::<(u32, u64)>(&token), Ok((1, 2)));
+            assert_eq!(
+                query(&key, "function.list", params).position::<(u32, u64)>(&token),
+                Ok((1, 2))
+            );
         }
         let others = [json!({"filter": {"name": "b", "thunk": true}}), json!({})];
         for params in &others {
-            let error = query(&key, "function.list", params).position::<(u32, u64)>(&token).expect_err("other query");
-            assert_eq!((error.code, error.target.as_str()), (ErrorCode::InvalidCursor, "/params/page/cursor"));
+            let error = query(&key, "function.list", params)
+                .position::<(u32, u64)>(&token)
+                .expect_err("other query");
+            assert_eq!(
+                (error.code, error.target.as_str()),
+                (ErrorCode::InvalidCursor, "/params/page/cursor")
+            );
         }
-        assert!(query(&key, "symbol.list", &first).position::<(u32, u64)>(&token).is_err(), "other resource");
-        assert!(query(&CursorKey::random(), "function.list", &first).position::<(u32, u64)>(&token).is_err());
+        assert!(
+            query(&key, "symbol.list", &first).position::<(u32, u64)>(&token).is_err(),
+            "other resource"
+        );
+        assert!(
+            query(&CursorKey::random(), "function.list", &first)
+                .position::<(u32, u64)>(&token)
+                .is_err()
+        );
         let other_session = Query { session: "t", ..query(&key, "function.list", &first) };
         assert!(other_session.position::<(u32, u64)>(&token).is_err());
     }

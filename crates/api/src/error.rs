@@ -95,39 +95,93 @@ impl ErrorCode {
             Self::InvalidType => ("invalid_type", 400, "a value has the wrong JSON type"),
             Self::MissingField => ("missing_field", 400, "a required member is absent"),
             Self::UnknownField => ("unknown_field", 400, "a member is not in the schema"),
-            Self::InvalidValue => ("invalid_value", 400, "a number is out of range or a text is too short or too long"),
+            Self::InvalidValue => (
+                "invalid_value",
+                400,
+                "a number is out of range or a text is too short or too long",
+            ),
             Self::InvalidEnum => ("invalid_enum", 400, "a text is not one of the listed values"),
-            Self::InvalidCount => ("invalid_count", 400, "an array or object has too few or too many members"),
-            Self::InvalidUnion => ("invalid_union", 400, "a value fits none of its alternatives, or several at once"),
+            Self::InvalidCount => {
+                ("invalid_count", 400, "an array or object has too few or too many members")
+            }
+            Self::InvalidUnion => {
+                ("invalid_union", 400, "a value fits none of its alternatives, or several at once")
+            }
             Self::DuplicateField => ("duplicate_field", 400, "a projection path is listed twice"),
-            Self::InvalidCursor => ("invalid_cursor", 400, "a cursor was not handed out for this query in this session"),
-            Self::ConflictingRange => ("conflicting_range", 400, "two spellings of one range bound differ"),
+            Self::InvalidCursor => (
+                "invalid_cursor",
+                400,
+                "a cursor was not handed out for this query in this session",
+            ),
+            Self::ConflictingRange => {
+                ("conflicting_range", 400, "two spellings of one range bound differ")
+            }
             Self::InvalidId => ("invalid_id", 400, "an id is not decimal text"),
-            Self::InvalidAddress => ("invalid_address", 400, "an address text names no place in the program"),
-            Self::InvalidDataType => ("invalid_data_type", 400, "a data type reference names no type, several, or an impossible one"),
+            Self::InvalidAddress => {
+                ("invalid_address", 400, "an address text names no place in the program")
+            }
+            Self::InvalidDataType => (
+                "invalid_data_type",
+                400,
+                "a data type reference names no type, several, or an impossible one",
+            ),
             Self::InvalidByteData => ("invalid_byte_data", 400, "bytes cannot be decoded"),
-            Self::LengthMismatch => ("length_mismatch", 400, "a stated length differs from the decoded bytes"),
-            Self::ValidationFailed => ("validation_failed", 400, "a batch or a signature has faults, listed in the details"),
+            Self::LengthMismatch => {
+                ("length_mismatch", 400, "a stated length differs from the decoded bytes")
+            }
+            Self::ValidationFailed => (
+                "validation_failed",
+                400,
+                "a batch or a signature has faults, listed in the details",
+            ),
             Self::MissingMethod => ("missing_method", 400, "the method name is blank"),
-            Self::InvalidRequest => ("invalid_request", 400, "the arguments are well formed but cannot be served"),
+            Self::InvalidRequest => {
+                ("invalid_request", 400, "the arguments are well formed but cannot be served")
+            }
             Self::NotCode => ("not_code", 400, "no instruction can start at the address"),
             Self::ReadOnly => ("read_only", 403, "the bridge was started read-only"),
             Self::UnknownMethod => ("unknown_method", 404, "no method has this name"),
-            Self::NotFound => ("not_found", 404, "the selected thing does not exist; details.resource names its kind"),
-            Self::AnalysisInProgress => ("analysis_in_progress", 409, "a write came while analysis runs"),
-            Self::AnalysisAlreadyRunning => ("analysis_already_running", 409, "analysis was started while it runs"),
-            Self::CommentExists => ("comment_exists", 409, "a comment of this type is already there"),
+            Self::NotFound => (
+                "not_found",
+                404,
+                "the selected thing does not exist; details.resource names its kind",
+            ),
+            Self::AnalysisInProgress => {
+                ("analysis_in_progress", 409, "a write came while analysis runs")
+            }
+            Self::AnalysisAlreadyRunning => {
+                ("analysis_already_running", 409, "analysis was started while it runs")
+            }
+            Self::CommentExists => {
+                ("comment_exists", 409, "a comment of this type is already there")
+            }
             Self::DataTypeExists => ("data_type_exists", 409, "a data type already has this path"),
-            Self::DataTypeNotRemoved => ("data_type_not_removed", 409, "the data type cannot be removed"),
-            Self::GlobalVariableExists => ("global_variable_exists", 409, "defined data is already there"),
-            Self::GlobalVariableConflict => ("global_variable_conflict", 409, "the data type does not fit there"),
-            Self::FlowOverrideConflict => ("flow_override_conflict", 409, "the current flow override is not an expected one"),
+            Self::DataTypeNotRemoved => {
+                ("data_type_not_removed", 409, "the data type cannot be removed")
+            }
+            Self::GlobalVariableExists => {
+                ("global_variable_exists", 409, "defined data is already there")
+            }
+            Self::GlobalVariableConflict => {
+                ("global_variable_conflict", 409, "the data type does not fit there")
+            }
+            Self::FlowOverrideConflict => {
+                ("flow_override_conflict", 409, "the current flow override is not an expected one")
+            }
             Self::FunctionExists => ("function_exists", 409, "a function already starts there"),
-            Self::BodyConflict => ("body_conflict", 409, "a function body crosses another function"),
-            Self::BatchRolledBack => ("batch_rolled_back", 409, "an item failed, so the whole batch was undone"),
+            Self::BodyConflict => {
+                ("body_conflict", 409, "a function body crosses another function")
+            }
+            Self::BatchRolledBack => {
+                ("batch_rolled_back", 409, "an item failed, so the whole batch was undone")
+            }
             Self::Cancelled => ("cancelled", 499, "the client gave the request up"),
-            Self::InternalError => ("internal_error", 500, "a fault of the bridge; its log has the cause"),
-            Self::NotImplemented => ("not_implemented", 501, "the method is described but not available yet"),
+            Self::InternalError => {
+                ("internal_error", 500, "a fault of the bridge; its log has the cause")
+            }
+            Self::NotImplemented => {
+                ("not_implemented", 501, "the method is described but not available yet")
+            }
         }
     }
 
@@ -179,7 +233,10 @@ impl BridgeError {
     /// A fault of ours; the fixed text tells the client nothing internal.
     #[must_use]
     pub fn internal() -> BridgeError {
-        BridgeError::new(ErrorCode::InternalError, "the bridge failed to serve this request; its log has the cause")
+        BridgeError::new(
+            ErrorCode::InternalError,
+            "the bridge failed to serve this request; its log has the cause",
+        )
     }
 
     /// Points at a member of `params`; `pointer` starts with a slash.
@@ -247,7 +304,8 @@ mod tests {
 
     #[test]
     fn the_wire_form_always_has_five_members() {
-        let error = BridgeError::not_found("function", "no function starts there").at("/selector/entry");
+        let error =
+            BridgeError::not_found("function", "no function starts there").at("/selector/entry");
         let json = error.to_json();
         assert_eq!(json.as_object().map(serde_json::Map::len), Some(5));
         assert_eq!(json["target"], "/params/selector/entry");

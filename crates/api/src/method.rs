@@ -128,7 +128,8 @@ impl Method {
         text: &'static str,
         run: fn(&View<'_>, P) -> Answer<R>,
     ) -> Method {
-        let handler = Handler::Read(Box::new(move |view, params| encode(run(view, decode(params)?)?)));
+        let handler =
+            Handler::Read(Box::new(move |view, params| encode(run(view, decode(params)?)?)));
         Method::build::<P, R>(name, text, Effects::READ, true, handler)
     }
 
@@ -139,18 +140,25 @@ impl Method {
         effects: Effects,
         run: fn(&Bridge, &CallContext, P) -> Answer<R>,
     ) -> Method {
-        let handler =
-            Handler::Control(Box::new(move |bridge, cx, params| encode(run(bridge, cx, decode(params)?)?)));
+        let handler = Handler::Control(Box::new(move |bridge, cx, params| {
+            encode(run(bridge, cx, decode(params)?)?)
+        }));
         Method::build::<P, R>(name, text, effects, false, handler)
     }
 
     /// A read that is described and checked but not available yet.
-    pub(crate) fn pending_read<P: Request, R: Reply>(name: &'static str, text: &'static str) -> Method {
+    pub(crate) fn pending_read<P: Request, R: Reply>(
+        name: &'static str,
+        text: &'static str,
+    ) -> Method {
         Method::build::<P, R>(name, text, Effects::READ, true, Handler::Pending)
     }
 
     /// A write that is described and checked but not available yet.
-    pub(crate) fn pending_write<P: Request, R: Reply>(name: &'static str, text: &'static str) -> Method {
+    pub(crate) fn pending_write<P: Request, R: Reply>(
+        name: &'static str,
+        text: &'static str,
+    ) -> Method {
         Method::build::<P, R>(name, text, Effects::WRITE, true, Handler::Pending)
     }
 
@@ -207,7 +215,7 @@ impl Method {
     }
 
     /// Keeps the method away from MCP and out of batches.
-    pub(crate) fn websocket_only(mut self) -> Method {
+    pub(crate) fn only_on_websocket(mut self) -> Method {
         self.websocket_only = true;
         self.batchable = false;
         self
@@ -220,7 +228,12 @@ impl Method {
     }
 
     /// Replaces the published schemas; `checks_itself` leaves the checking to the handler.
-    pub(crate) fn with_schemas(mut self, input: Value, output: Value, checks_itself: bool) -> Method {
+    pub(crate) fn with_schemas(
+        mut self,
+        input: Value,
+        output: Value,
+        checks_itself: bool,
+    ) -> Method {
         self.checker = Checker::new(&input);
         self.checks_itself = checks_itself;
         self.input = input;

@@ -93,7 +93,8 @@ impl Selection {
             Value::Object(object) => {
                 let mut kept = Map::with_capacity(self.members.len());
                 for (name, mut member) in std::mem::take(object) {
-                    let Some((_, below)) = self.members.iter().find(|(wanted, _)| *wanted == name) else {
+                    let Some((_, below)) = self.members.iter().find(|(wanted, _)| *wanted == name)
+                    else {
                         continue;
                     };
                     if let Some(below) = below {
@@ -131,7 +132,8 @@ mod tests {
         let params = json!({ "projection": { "fields": fields } });
         let mut reply = reply;
         let list = reply.get("items").is_some();
-        let selection = Selection::of(&params, &["entry"]).expect("no path twice").expect("has fields");
+        let selection =
+            Selection::of(&params, &["entry"]).expect("no path twice").expect("has fields");
         selection.apply(&mut reply, list);
         reply
     }

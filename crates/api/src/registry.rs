@@ -68,7 +68,9 @@ impl Registry {
 
     /// The methods of one domain that MCP offers, in order.
     pub fn operations<'a>(&'a self, domain: &'a str) -> impl Iterator<Item = &'a Method> {
-        self.methods.iter().filter(move |method| method.domain() == domain && !method.websocket_only())
+        self.methods
+            .iter()
+            .filter(move |method| method.domain() == domain && !method.websocket_only())
     }
 
     /// The method that a domain's tool runs for an operation name.

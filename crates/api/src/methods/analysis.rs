@@ -8,7 +8,10 @@ use crate::shapes::{GetOnly, Reply, Request};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::pending_read::<GetOnly, Analysis>("analysis.get", "Report the state of automatic analysis."),
+        Method::pending_read::<GetOnly, Analysis>(
+            "analysis.get",
+            "Report the state of automatic analysis.",
+        ),
         Method::pending_write::<StartRequest, Analysis>(
             "analysis.start",
             "Start automatic analysis in the background, all of it or chosen analyzers.",

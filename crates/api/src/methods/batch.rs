@@ -23,8 +23,11 @@ pub(super) fn methods() -> Vec<Method> {
 /// Publishes one alternative per method that a batch may hold.
 pub(super) fn describe(methods: &mut Vec<Method>) {
     let mut definitions = Map::new();
-    let alternatives: Vec<Value> =
-        methods.iter().filter(|method| method.batchable()).map(|method| alternative(method, &mut definitions)).collect();
+    let alternatives: Vec<Value> = methods
+        .iter()
+        .filter(|method| method.batchable())
+        .map(|method| alternative(method, &mut definitions))
+        .collect();
     let Some(at) = methods.iter().position(|method| method.name() == NAME) else { return };
     let batch = methods.remove(at);
     let mut input = batch.input_schema().clone();
@@ -40,7 +43,9 @@ pub(super) fn describe(methods: &mut Vec<Method>) {
 
 fn alternative(method: &Method, definitions: &mut Map<String, Value>) -> Value {
     let mut arguments = method.input_schema().clone();
-    if let Some(Value::Object(own)) = arguments.as_object_mut().and_then(|root| root.shift_remove("$defs")) {
+    if let Some(Value::Object(own)) =
+        arguments.as_object_mut().and_then(|root| root.shift_remove("$defs"))
+    {
         definitions.extend(own);
     }
     json!({

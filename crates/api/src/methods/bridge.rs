@@ -14,9 +14,17 @@ use crate::view::View;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::read("interface.get", "Answer the contract: every method with its schemas and effects.", interface_get)
-            .websocket_only(),
-        Method::read("session.get", "Tell which session this is and which program it serves.", session_get),
+        Method::read(
+            "interface.get",
+            "Answer the contract: every method with its schemas and effects.",
+            interface_get,
+        )
+        .only_on_websocket(),
+        Method::read(
+            "session.get",
+            "Tell which session this is and which program it serves.",
+            session_get,
+        ),
         Method::control(
             "session.shutdown",
             "End the session; the connection closes after the reply.",

@@ -8,9 +8,15 @@ use crate::shapes::{Create, Delete, Deleted, Get, Patch, Reply, Scan, ScanPage};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::pending_read::<Get<CommentSelector>, Comment>("comment.get", "Read one comment by address and type."),
-        Method::pending_read::<Scan<CommentFilter>, ScanPage<Comment>>("comment.list", "Walk comments in address order.")
-            .cost("Grows with the comments walked over, matching or not."),
+        Method::pending_read::<Get<CommentSelector>, Comment>(
+            "comment.get",
+            "Read one comment by address and type.",
+        ),
+        Method::pending_read::<Scan<CommentFilter>, ScanPage<Comment>>(
+            "comment.list",
+            "Walk comments in address order.",
+        )
+        .cost("Grows with the comments walked over, matching or not."),
         Method::pending_write::<Create<CommentDefinition>, Comment>(
             "comment.create",
             "Add a comment where none of its type is.",
@@ -27,9 +33,12 @@ pub(super) fn methods() -> Vec<Method> {
         )
         .destructive()
         .idempotent(),
-        Method::pending_write::<Delete<CommentSelector>, Deleted>("comment.delete", "Remove one comment.")
-            .destructive()
-            .idempotent(),
+        Method::pending_write::<Delete<CommentSelector>, Deleted>(
+            "comment.delete",
+            "Remove one comment.",
+        )
+        .destructive()
+        .idempotent(),
     ]
 }
 

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::method::Method;
 use crate::shapes::{
-    AddressSelector, ByteSequence, Encoding, Get, List, NameSelector, Page, Patch, Projection, Reply, Request,
-    ScanOf, ScanPage,
+    AddressSelector, ByteSequence, Encoding, Get, List, NameSelector, Page, Patch, Projection,
+    Reply, Request, ScanOf, ScanPage,
 };
 
 pub(super) fn methods() -> Vec<Method> {

@@ -1,5 +1,8 @@
 //! The methods, one file per domain; a large domain is a folder split by noun.
 
+// The types of pending methods are described and checked, but nothing reads them yet.
+#![allow(dead_code)]
+
 mod address;
 mod analysis;
 mod batch;
@@ -23,7 +26,10 @@ pub(crate) const DOMAINS: &[(&str, &str)] = &[
     ("program", "The open program as a whole: identity, format, bounds, language, saving."),
     ("address", "Address spaces, and what lies at an address."),
     ("memory", "Memory blocks and bytes: describe, read, search, write."),
-    ("listing", "Code units in address order: instructions, data, undefined bytes, flow overrides."),
+    (
+        "listing",
+        "Code units in address order: instructions, data, undefined bytes, flow overrides.",
+    ),
     ("global_variable", "Named, typed data in memory."),
     ("function", "Functions: find, describe, create, change; parameters, local variables, calls."),
     ("analysis", "Automatic analysis: its state, and starting it."),

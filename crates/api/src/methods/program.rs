@@ -12,9 +12,12 @@ pub(super) fn methods() -> Vec<Method> {
             "program.get",
             "Describe the open program: file, format, bounds, language, times and counts.",
         ),
-        Method::pending_write::<Nothing, Saved>("program.save", "Write the program to its project file now.")
-            .idempotent()
-            .outside_transactions(),
+        Method::pending_write::<Nothing, Saved>(
+            "program.save",
+            "Write the program to its project file now.",
+        )
+        .idempotent()
+        .outside_transactions(),
         Method::pending_read::<GetOnly, ProgramLanguage>(
             "program_language.get",
             "Describe the program's processor language and compiler.",

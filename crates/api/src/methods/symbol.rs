@@ -8,15 +8,21 @@ use crate::shapes::{Get, Patch, Reply, Scan, ScanPage};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::pending_read::<Get<SymbolSelector>, Symbol>("symbol.get", "Describe one symbol by its id."),
+        Method::pending_read::<Get<SymbolSelector>, Symbol>(
+            "symbol.get",
+            "Describe one symbol by its id.",
+        ),
         Method::pending_read::<Scan<SymbolFilter>, ScanPage<SymbolRow>>(
             "symbol.list",
             "Walk stored symbols in address order.",
         )
         .cost("Grows with the symbols walked over, matching or not."),
-        Method::pending_write::<Patch<SymbolSelector, SymbolPatch>, Symbol>("symbol.patch", "Rename one symbol.")
-            .destructive()
-            .idempotent(),
+        Method::pending_write::<Patch<SymbolSelector, SymbolPatch>, Symbol>(
+            "symbol.patch",
+            "Rename one symbol.",
+        )
+        .destructive()
+        .idempotent(),
     ]
 }
 

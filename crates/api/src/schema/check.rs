@@ -25,15 +25,35 @@ enum Node {
     Any,
     Null,
     Boolean,
-    Text { min: u64, max: u64 },
-    Choice { values: Vec<String> },
-    Integer { min: i64, max: i64 },
-    Number { min: f64, max: f64 },
-    Array { items: Box<Node>, min: u64, max: u64 },
+    Text {
+        min: u64,
+        max: u64,
+    },
+    Choice {
+        values: Vec<String>,
+    },
+    Integer {
+        min: i64,
+        max: i64,
+    },
+    Number {
+        min: f64,
+        max: f64,
+    },
+    Array {
+        items: Box<Node>,
+        min: u64,
+        max: u64,
+    },
     Object(Object),
     /// Objects told apart by one member with a fixed value each.
-    Tagged { tag: String, alternatives: Vec<(String, Node)> },
-    Either { alternatives: Vec<Node> },
+    Tagged {
+        tag: String,
+        alternatives: Vec<(String, Node)>,
+    },
+    Either {
+        alternatives: Vec<Node>,
+    },
     Reference(usize),
 }
 
@@ -121,7 +141,13 @@ impl Checker {
         }
     }
 
-    fn array(&self, items: &Node, (min, max): (u64, u64), value: &Value, depth: u32) -> Result<(), Fault> {
+    fn array(
+        &self,
+        items: &Node,
+        (min, max): (u64, u64),
+        value: &Value,
+        depth: u32,
+    ) -> Result<(), Fault> {
         let Some(elements) = value.as_array() else { return wrong_type("an array", value) };
         count(elements.len(), min, max, "items")?;
         for (index, element) in elements.iter().enumerate() {
@@ -144,7 +170,9 @@ impl Checker {
         }
         for (name, member) in members {
             match object.members.iter().find(|(known, _)| known == name) {
-                Some((_, node)) => self.node(node, member, depth).map_err(|fault| fault.below(name.clone()))?,
+                Some((_, node)) => {
+                    self.node(node, member, depth).map_err(|fault| fault.below(name.clone()))?
+                }
                 None if object.open => {}
                 None => return Err(unknown_member(name, &object.members)),
             }
@@ -160,7 +188,8 @@ impl Checker {
         depth: u32,
     ) -> Result<(), Fault> {
         let Some(members) = value.as_object() else { return wrong_type("an object", value) };
-        let names = || alternatives.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+        let names =
+            || alternatives.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
         let given = members.get(tag).and_then(Value::as_str);
         match given.and_then(|given| alternatives.iter().find(|(name, _)| name == given)) {
             Some((_, node)) => self.node(node, value, depth),
@@ -183,7 +212,10 @@ impl Checker {
         match (fitting, first) {
             (1, _) => Ok(()),
             (0, Some(fault)) => Err(Fault { code: ErrorCode::InvalidUnion, ..fault }),
-            _ => Err(Fault::new(ErrorCode::InvalidUnion, "the value fits several alternatives at once".to_owned())),
+            _ => Err(Fault::new(
+                ErrorCode::InvalidUnion,
+                "the value fits several alternatives at once".to_owned(),
+            )),
         }
     }
 
@@ -191,7 +223,10 @@ impl Checker {
         if depth > MAX_REFERENCE_DEPTH {
             return false;
         }
-        let wanted = matches!(node, Node::Object(_) | Node::Array { .. } | Node::Tagged { .. } | Node::Reference(_));
+        let wanted = matches!(
+            node,
+            Node::Object(_) | Node::Array { .. } | Node::Tagged { .. } | Node::Reference(_)
+        );
         let mut changed = false;
         if let (true, Value::String(text)) = (wanted, &*value)
             && let Ok(parsed @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
@@ -200,14 +235,18 @@ impl Checker {
             changed = true;
         }
         match (node, &mut *value) {
-            (Node::Reference(index), _) => changed | self.unpack(&self.definitions[*index], value, depth + 1),
-            (Node::Array { items, .. }, Value::Array(elements)) => {
-                elements.iter_mut().fold(changed, |changed, element| self.unpack(items, element, depth) | changed)
+            (Node::Reference(index), _) => {
+                changed | self.unpack(&self.definitions[*index], value, depth + 1)
             }
-            (Node::Object(object), Value::Object(members)) => members.iter_mut().fold(changed, |changed, member| {
-                let known = object.members.iter().find(|(name, _)| name == member.0);
-                known.is_some_and(|(_, node)| self.unpack(node, member.1, depth)) | changed
-            }),
+            (Node::Array { items, .. }, Value::Array(elements)) => elements
+                .iter_mut()
+                .fold(changed, |changed, element| self.unpack(items, element, depth) | changed),
+            (Node::Object(object), Value::Object(members)) => {
+                members.iter_mut().fold(changed, |changed, member| {
+                    let known = object.members.iter().find(|(name, _)| name == member.0);
+                    known.is_some_and(|(_, node)| self.unpack(node, member.1, depth)) | changed
+                })
+            }
             (Node::Tagged { tag, alternatives }, Value::Object(members)) => {
                 let given = members.get(tag).and_then(Value::as_str);
                 let found = alternatives.iter().find(|(name, _)| Some(name.as_str()) == given);
@@ -241,11 +280,16 @@ fn text(value: &Value, min: u64, max: u64) -> Result<&str, Fault> {
     };
     // Bytes bound characters from both sides, so most texts need no counting.
     let bytes = text.len() as u64;
-    let short = bytes < min || (bytes < min.saturating_mul(4) && (text.chars().count() as u64) < min);
+    let short =
+        bytes < min || (bytes < min.saturating_mul(4) && (text.chars().count() as u64) < min);
     let long = bytes > max && text.chars().count() as u64 > max;
     if short || long {
-        let wanted = if max == u64::MAX { format!("at least {min}") } else { format!("{min} to {max}") };
-        return Err(Fault::new(ErrorCode::InvalidValue, format!("this must have {wanted} characters")));
+        let wanted =
+            if max == u64::MAX { format!("at least {min}") } else { format!("{min} to {max}") };
+        return Err(Fault::new(
+            ErrorCode::InvalidValue,
+            format!("this must have {wanted} characters"),
+        ));
     }
     Ok(text)
 }
@@ -285,7 +329,8 @@ fn count(len: usize, min: u64, max: u64, what: &str) -> Result<(), Fault> {
     if len >= min && len <= max {
         return Ok(());
     }
-    let wanted = if max == u64::MAX { format!("at least {min}") } else { format!("{min} to {max}") };
+    let wanted =
+        if max == u64::MAX { format!("at least {min}") } else { format!("{min} to {max}") };
     Err(Fault::new(ErrorCode::InvalidCount, format!("this must have {wanted} {what}, not {len}")))
 }
 
@@ -297,11 +342,15 @@ fn unknown_member(name: &str, members: &[(String, Node)]) -> Fault {
         None => format!("known are {}", known.join(", ")),
     };
     let shown: String = name.chars().take(64).collect();
-    Fault::new(ErrorCode::UnknownField, format!("the member {shown} is not known; {hint}")).below(name)
+    Fault::new(ErrorCode::UnknownField, format!("the member {shown} is not known; {hint}"))
+        .below(name)
 }
 
 /// The candidate that is at most a third of the text away, counted in edits.
-pub(crate) fn nearest<'a>(given: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    given: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     let given: Vec<char> = given.chars().take(64).collect();
     let limit = (given.len() / 3).max(1);
     candidates
@@ -336,11 +385,14 @@ fn compile(schema: &Value, names: &HashMap<String, usize>) -> Node {
         let values = values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect();
         return Node::Choice { values };
     }
-    let limit = |name: &str, otherwise: u64| schema.get(name).and_then(Value::as_u64).unwrap_or(otherwise);
+    let limit =
+        |name: &str, otherwise: u64| schema.get(name).and_then(Value::as_u64).unwrap_or(otherwise);
     match schema.get("type").and_then(Value::as_str) {
         Some("null") => Node::Null,
         Some("boolean") => Node::Boolean,
-        Some("string") => Node::Text { min: limit("minLength", 0), max: limit("maxLength", u64::MAX) },
+        Some("string") => {
+            Node::Text { min: limit("minLength", 0), max: limit("maxLength", u64::MAX) }
+        }
         Some("integer") => Node::Integer {
             min: schema.get("minimum").and_then(Value::as_i64).unwrap_or(i64::MIN),
             max: schema.get("maximum").and_then(Value::as_i64).unwrap_or(i64::MAX),
@@ -360,7 +412,8 @@ fn compile(schema: &Value, names: &HashMap<String, usize>) -> Node {
 }
 
 fn compile_object(schema: &Value, names: &HashMap<String, usize>) -> Object {
-    let limit = |name: &str, otherwise: u64| schema.get(name).and_then(Value::as_u64).unwrap_or(otherwise);
+    let limit =
+        |name: &str, otherwise: u64| schema.get(name).and_then(Value::as_u64).unwrap_or(otherwise);
     let members = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     Object {
@@ -381,18 +434,28 @@ fn compile_union(alternatives: &[Value], names: &HashMap<String, usize>) -> Node
         Some(tag) => Node::Tagged {
             alternatives: alternatives
                 .iter()
-                .map(|alternative| (fixed_value(alternative, &tag).unwrap_or_default(), compile(alternative, names)))
+                .map(|alternative| {
+                    (
+                        fixed_value(alternative, &tag).unwrap_or_default(),
+                        compile(alternative, names),
+                    )
+                })
                 .collect(),
             tag,
         },
-        None => Node::Either { alternatives: alternatives.iter().map(|one| compile(one, names)).collect() },
+        None => Node::Either {
+            alternatives: alternatives.iter().map(|one| compile(one, names)).collect(),
+        },
     }
 }
 
 /// The member that has one fixed value in every alternative.
 fn shared_tag(alternatives: &[Value]) -> Option<String> {
     let properties = alternatives.first()?.get("properties")?.as_object()?;
-    properties.keys().find(|name| alternatives.iter().all(|one| fixed_value(one, name).is_some())).cloned()
+    properties
+        .keys()
+        .find(|name| alternatives.iter().all(|one| fixed_value(one, name).is_some()))
+        .cloned()
 }
 
 fn fixed_value(alternative: &Value, member: &str) -> Option<String> {
@@ -453,9 +516,17 @@ mod tests {
             (json!({"selector": selector, "names": []}), "invalid_count", "/params/names"),
             (json!({"selector": selector, "names": ["a", 1]}), "invalid_type", "/params/names/1"),
             (json!({"selector": selector, "comment": 1}), "invalid_union", "/params/comment"),
-            (json!({"selector": selector, "type": {"kind": "array"}}), "invalid_union", "/params/type/kind"),
+            (
+                json!({"selector": selector, "type": {"kind": "array"}}),
+                "invalid_union",
+                "/params/type/kind",
+            ),
             (json!({"selector": selector, "type": {}}), "invalid_union", "/params/type/kind"),
-            (json!({"selector": selector, "type": {"kind": "pointer"}}), "missing_field", "/params/type/target"),
+            (
+                json!({"selector": selector, "type": {"kind": "pointer"}}),
+                "missing_field",
+                "/params/type/target",
+            ),
             (
                 json!({"selector": selector, "type": {"kind": "pointer", "target": {"kind": "named", "name": ""}}}),
                 "invalid_value",

@@ -18,7 +18,7 @@ const DEFINITIONS: &str = "#/$defs/";
 
 /// The published schema of a request; `paths` are the members its projection offers.
 pub(crate) fn input<P: Request>(paths: &[String]) -> Value {
-    let mut schema = derive::<P>(SchemaSettings::draft2020_12().for_deserialize());
+    let mut schema = derive::<P>();
     if let Some(fields) = schema.pointer_mut("/properties/projection/properties/fields/items") {
         *fields = json!({ "type": "string", "enum": paths });
     }
@@ -28,7 +28,7 @@ pub(crate) fn input<P: Request>(paths: &[String]) -> Value {
 /// The published schema of a reply. Projection may leave out all but the identity,
 /// so only the identity is required of a row.
 pub(crate) fn output<R: Reply>() -> Value {
-    let mut schema = derive::<R>(SchemaSettings::draft2020_12().for_serialize());
+    let mut schema = derive::<R>();
     if R::LIST {
         require(&mut schema, &["items"]);
     }
@@ -44,8 +44,9 @@ fn require(row: &mut Value, names: &[&str]) {
     }
 }
 
-fn derive<T: JsonSchema>(settings: SchemaSettings) -> Value {
-    let settings = settings.with(|s| s.meta_schema = None);
+fn derive<T: JsonSchema>() -> Value {
+    // Replies are read by this contract too: an optional member may be left out.
+    let settings = SchemaSettings::draft2020_12().for_deserialize().with(|s| s.meta_schema = None);
     let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
     tidy(Value::from(schema))
 }
@@ -60,8 +61,10 @@ pub(crate) fn tidy(mut schema: Value) -> Value {
         definitions.keys().filter(|name| reaches(&definitions, name, name)).cloned().collect();
     let pass = Pass { definitions: &definitions, recursive: &recursive };
     let mut schema = pass.node(&schema);
-    let kept: Map<String, Value> =
-        recursive.iter().filter_map(|name| Some((name.clone(), pass.node(definitions.get(name)?)))).collect();
+    let kept: Map<String, Value> = recursive
+        .iter()
+        .filter_map(|name| Some((name.clone(), pass.node(definitions.get(name)?))))
+        .collect();
     if !kept.is_empty()
         && let Some(root) = schema.as_object_mut()
     {
@@ -139,7 +142,22 @@ impl Pass<'_> {
 
     fn merged(&self, base: Value, siblings: Map<String, Value>) -> Value {
         let Value::Object(mut base) = base else { return base };
-        base.extend(siblings);
+        for (keyword, value) in siblings {
+            match (base.get_mut(&keyword), value) {
+                // A tagged variant adds its tag to the members of what it holds.
+                (Some(Value::Object(known)), Value::Object(more)) if keyword == "properties" => {
+                    let held = std::mem::replace(known, more);
+                    known.extend(held);
+                }
+                (Some(Value::Array(known)), Value::Array(more)) if keyword == "required" => {
+                    let held = std::mem::replace(known, more);
+                    known.extend(held);
+                }
+                (_, value) => {
+                    base.insert(keyword, value);
+                }
+            }
+        }
         self.node(&Value::Object(base))
     }
 

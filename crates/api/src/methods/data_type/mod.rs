@@ -15,7 +15,10 @@ use reference::{DataTypeReference, Signature};
 pub(super) fn methods() -> Vec<Method> {
     let mut rows = category::methods();
     rows.extend([
-        Method::pending_read::<Get<PathSelector>, DataType>("data_type.get", "Describe one data type with its members."),
+        Method::pending_read::<Get<PathSelector>, DataType>(
+            "data_type.get",
+            "Describe one data type with its members.",
+        ),
         Method::pending_read::<List<DataTypeFilter>, Page<DataType>>(
             "data_type.list",
             "Search the program's data types, by path.",
@@ -36,9 +39,12 @@ pub(super) fn methods() -> Vec<Method> {
         )
         .destructive()
         .idempotent(),
-        Method::pending_write::<Delete<PathSelector>, Deleted>("data_type.delete", "Remove one data type.")
-            .destructive()
-            .idempotent(),
+        Method::pending_write::<Delete<PathSelector>, Deleted>(
+            "data_type.delete",
+            "Remove one data type.",
+        )
+        .destructive()
+        .idempotent(),
     ]);
     rows
 }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::method::Method;
 use crate::methods::data_type::reference::{DataTypeReference, Signature};
-use crate::shapes::{Change, Create, Delete, Deleted, EntrySelector, Get, Patch, Reply, Scan, ScanPage};
+use crate::shapes::{
+    Change, Create, Delete, Deleted, EntrySelector, Get, Patch, Reply, Scan, ScanPage,
+};
 use variable::{LocalVariableRow, ParameterRow, VariableStorage};
 
 pub(super) fn methods() -> Vec<Method> {

@@ -1,0 +1,4 @@
+//! Tests over the whole table of methods.
+
+mod contract;
+mod table;

@@ -1,0 +1,240 @@
+//! What must hold for every row of the registry.
+
+use std::collections::HashSet;
+
+use api::{Method, registry};
+use serde_json::Value;
+
+/// Described and checked, but not available yet. This list may only shrink.
+const PENDING: &[&str] = &[
+    "program.get",
+    "program.save",
+    "program_language.get",
+    "address_space.list",
+    "address.resolve",
+    "memory_block.get",
+    "memory_block.list",
+    "memory.read",
+    "memory.search",
+    "memory.write",
+    "code_unit.list",
+    "data_unit.list",
+    "global_variable.get",
+    "global_variable.list",
+    "global_variable.create",
+    "global_variable.patch",
+    "global_variable.upsert",
+    "global_variable.delete",
+    "instruction.get",
+    "instruction.list",
+    "flow_override.list",
+    "flow_override.patch",
+    "function.get",
+    "function.list",
+    "function.create",
+    "function.patch",
+    "function.delete",
+    "function_parameter.create",
+    "function_parameter.patch",
+    "function_parameter.delete",
+    "function_local_variable.patch",
+    "function_call.list",
+    "analysis.get",
+    "analysis.start",
+    "decompilation.get",
+    "symbol.get",
+    "symbol.list",
+    "symbol.patch",
+    "reference.list",
+    "comment.get",
+    "comment.list",
+    "comment.create",
+    "comment.patch",
+    "comment.upsert",
+    "comment.delete",
+    "data_type_category.list",
+    "data_type.get",
+    "data_type.list",
+    "data_type.create",
+    "data_type.patch",
+    "data_type.upsert",
+    "data_type.delete",
+    "batch.execute",
+];
+
+#[test]
+fn fifty_six_methods_in_their_published_order() {
+    let methods = registry().methods();
+    assert_eq!(methods.len(), 56);
+    let names: HashSet<&str> = methods.iter().map(Method::name).collect();
+    assert_eq!(names.len(), 56, "a name is used twice");
+    assert_eq!(methods[0].name(), "interface.get");
+    assert_eq!(methods[55].name(), "batch.execute");
+    let after = |name: &str| {
+        let at = methods.iter().position(|method| method.name() == name).expect("is a method");
+        methods[at + 1].name()
+    };
+    assert_eq!(after("function.list"), "function.create");
+    assert_eq!(after("function.patch"), "function.delete");
+    assert_eq!(after("memory.read"), "memory.search");
+}
+
+#[test]
+fn fourteen_domains_hold_fifty_five_operations() {
+    let domains = registry().domains();
+    assert_eq!(domains.len(), 14);
+    let mut seen = HashSet::new();
+    for domain in &domains {
+        for method in registry().operations(domain.name) {
+            assert!(seen.insert((domain.name, method.operation())), "{} twice", method.operation());
+            let found = registry().operation(domain.name, method.operation()).expect("is found");
+            assert_eq!(found.name(), method.name());
+        }
+    }
+    assert_eq!(seen.len(), 55);
+    assert!(
+        registry()
+            .methods()
+            .iter()
+            .filter(|m| m.websocket_only())
+            .all(|m| m.name() == "interface.get")
+    );
+}
+
+#[test]
+fn rows_are_well_formed() {
+    for method in registry().methods() {
+        let name = method.name();
+        assert_eq!(name.split('.').count(), 2, "{name} is noun.verb");
+        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c == '.'), "{name}");
+        assert!(method.description().ends_with('.'), "the text of {name} is a sentence");
+        let effects = method.effects();
+        assert!(!(effects.read_only && effects.mutates_program), "{name}");
+        assert!(effects.mutates_program || !effects.requires_transaction, "{name}");
+        assert_eq!(
+            effects.read_only && !method.websocket_only(),
+            method.batchable() && effects.read_only,
+            "{name}"
+        );
+        if method.scans() {
+            assert!(
+                method.paged() && method.cost_text().is_some(),
+                "{name} walks, so it says its cost"
+            );
+        }
+        for field in method.identity() {
+            let row = row(method.output_schema());
+            assert!(row["properties"].get(field).is_some(), "{name} has no {field}");
+        }
+        for path in method.selectable() {
+            assert!(exists(row(method.output_schema()), path), "{name} has no {path}");
+        }
+    }
+}
+
+#[test]
+fn forty_eight_old_and_three_new_methods_may_stand_in_a_batch() {
+    let batchable = registry().methods().iter().filter(|method| method.batchable()).count();
+    assert_eq!(batchable, 51);
+}
+
+#[test]
+fn pending_methods_are_exactly_the_listed_ones() {
+    let pending: Vec<&str> =
+        registry().methods().iter().filter(|m| m.is_pending()).map(Method::name).collect();
+    assert_eq!(pending, PENDING);
+}
+
+#[test]
+fn every_schema_is_closed_and_speaks_the_dialect() {
+    for method in registry().methods() {
+        for schema in [method.input_schema(), method.output_schema()] {
+            assert_eq!(schema["type"], "object", "{}", method.name());
+            walk(schema, method.name());
+            references_resolve(schema, schema, method.name());
+        }
+    }
+}
+
+const KEYWORDS: &[&str] = &[
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "enum",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minProperties",
+    "pattern",
+    "default",
+    "oneOf",
+    "$ref",
+    "$defs",
+    "description",
+];
+
+fn walk(schema: &Value, name: &str) {
+    let Value::Object(members) = schema else { panic!("{name}: a schema that is no object") };
+    for (keyword, value) in members {
+        assert!(KEYWORDS.contains(&keyword.as_str()), "{name} uses {keyword}");
+        match (keyword.as_str(), value) {
+            ("properties" | "$defs", Value::Object(inner)) => {
+                inner.values().for_each(|s| walk(s, name))
+            }
+            ("oneOf", Value::Array(inner)) => inner.iter().for_each(|s| walk(s, name)),
+            ("items", inner) => walk(inner, name),
+            ("type", kind) => assert!(kind.is_string(), "{name} has a list of types"),
+            _ => {}
+        }
+    }
+    if members.get("type") == Some(&Value::from("object")) {
+        let free = members.get("additionalProperties") == Some(&Value::Bool(true));
+        let closed = members.get("additionalProperties") == Some(&Value::Bool(false));
+        assert!(
+            closed || (free && !members.contains_key("properties")),
+            "{name} has an open object: {schema}"
+        );
+    }
+}
+
+fn references_resolve(schema: &Value, root: &Value, name: &str) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+                let pointer = reference.strip_prefix('#').expect("local");
+                assert!(root.pointer(pointer).is_some(), "{name}: {reference} leads nowhere");
+            }
+            members.values().for_each(|s| references_resolve(s, root, name));
+        }
+        Value::Array(items) => items.iter().for_each(|s| references_resolve(s, root, name)),
+        _ => {}
+    }
+}
+
+fn row(schema: &Value) -> &Value {
+    match schema.pointer("/properties/items/items") {
+        Some(row) if schema.pointer("/properties/path").is_none() => row,
+        _ => schema,
+    }
+}
+
+/// Whether a selectable path leads to a member; alternatives are looked into.
+fn exists(schema: &Value, path: &str) -> bool {
+    let (head, rest) = path.split_once('.').map_or((path, None), |(head, rest)| (head, Some(rest)));
+    let alternatives = schema.get("oneOf").and_then(Value::as_array);
+    if alternatives.is_some_and(|inner| inner.iter().any(|s| exists(s, path))) {
+        return true;
+    }
+    let schema = if schema["type"] == "array" { &schema["items"] } else { schema };
+    match (schema["properties"].get(head), rest) {
+        (Some(_), None) => true,
+        (Some(inner), Some(rest)) => exists(inner, rest),
+        (None, _) => false,
+    }
+}
