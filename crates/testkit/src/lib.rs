@@ -4,6 +4,7 @@
 pub mod bridge;
 pub mod client;
 mod fixture;
+pub mod schema;
 pub mod truth;
 
 pub use bridge::Bridge;

@@ -50,6 +50,9 @@ fn a_method_name_stands_once() {
     let twice = format!("{row}const NAME: &str = \"symbol.get\";\n");
     assert_eq!(problems("crates/api/src/symbol.rs", &twice).len(), 1);
     assert_eq!(problems("crates/server/src/symbol.rs", &twice).len(), 0);
+    let typed = twice.replace("read(", "pending_read::<Get<A>, Vec<B>>(");
+    assert_eq!(problems("crates/api/src/symbol.rs", &typed).len(), 1);
+    assert_eq!(problems("crates/api/src/methods/symbol.rs", "//! A.\n").len(), 1);
     let plain = "//! A.\nMethod::write(\"symbolget\", \"Text.\", get)\n";
     assert_eq!(problems("crates/api/src/symbol.rs", plain).len(), 1);
 }
