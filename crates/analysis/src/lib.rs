@@ -1,1 +1,3 @@
 //! Passes that add facts to a program: functions, references, data, strings.
+
+pub mod unwind;
