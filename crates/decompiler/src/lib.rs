@@ -1,1 +1,25 @@
-//! The adapter over the decompiler engine crate: decoding, listing text, p-code, C text.
+//! The adapter over the decompiler engine: processor languages, decoding, listing text, p-code.
+//!
+//! No other crate names the engine or its SLEIGH types; everything that leaves this crate is a
+//! plain value. [`Language`] opens a processor's tables, [`Decoder`] turns bytes into lengths,
+//! flow, p-code and text.
+
+mod context;
+mod decoder;
+mod error;
+mod flow;
+mod handle;
+mod image;
+mod language;
+mod listing;
+mod parse;
+mod pcode;
+mod shape;
+
+pub use context::{Context, ContextChange};
+pub use decoder::{Decoded, Decoder};
+pub use error::{DecodeError, LanguageError};
+pub use flow::{FlowTargets, FlowType};
+pub use language::{Endian, Language, RegisterVarnode};
+pub use listing::{InstructionText, OperandPiece, OperandText};
+pub use pcode::{Opcode, PcodeOp, VarSpace, Varnode};
