@@ -1,10 +1,11 @@
 //! The decoder: bytes to lengths, flow, p-code and text. One per thread.
 
+use program::FlowType;
 use smallvec::SmallVec;
 
 use crate::context::{Context, ContextChange};
 use crate::error::DecodeError;
-use crate::flow::{FlowSummary, FlowTargets, FlowType};
+use crate::flow::{FlowSummary, FlowTargets};
 use crate::language::{Language, Tables};
 use crate::listing::{self, InstructionText};
 use crate::parse::Parse;
@@ -15,8 +16,10 @@ use crate::pcode::{Emitter, PcodeOp};
 pub struct Decoded {
     /// The instruction's bytes, its delay slot not counted.
     pub length: u8,
-    /// The bytes of the instructions in its delay slot.
+    /// The instructions in its delay slot.
     pub delay_slots: u8,
+    /// The bytes of the instructions in its delay slot.
+    pub delay_bytes: u8,
     /// How control leaves it, before any override.
     pub flow: FlowType,
     /// Where control goes on when it does not leave: after the instruction and its delay slot.
@@ -53,7 +56,12 @@ impl Decoder {
     }
 
     /// Length, flow and context changes of one instruction.
-    pub fn decode(&mut self, bytes: &[u8], offset: u64, context: Context) -> Result<Decoded, DecodeError> {
+    pub fn decode(
+        &mut self,
+        bytes: &[u8],
+        offset: u64,
+        context: Context,
+    ) -> Result<Decoded, DecodeError> {
         let tables = &*self.language.tables;
         self.main.resolve(tables, bytes, offset, context)?;
         let length = self.main.length();
@@ -62,6 +70,7 @@ impl Decoder {
         let mut decoded = Decoded {
             length: length as u8,
             delay_slots: 0,
+            delay_bytes: 0,
             flow: FlowType::FallThrough,
             fall_through: None,
             flow_targets: FlowTargets::new(),
@@ -72,10 +81,11 @@ impl Decoder {
             let summary = FlowSummary::of(self.main.scope(tables));
             decoded.flow = summary.flow_type();
             decoded.flow_targets = summary.targets;
-            decoded.delay_slots = self.delay_length(bytes, offset, context);
+            let slot = self.delay_slot(bytes, offset, context);
+            (decoded.delay_slots, decoded.delay_bytes) = slot;
         }
         if decoded.flow.has_fall_through() {
-            let next = offset.checked_add(length as u64 + u64::from(decoded.delay_slots));
+            let next = offset.checked_add(length as u64 + u64::from(decoded.delay_bytes));
             decoded.fall_through = next;
         }
         Ok(decoded)
@@ -100,7 +110,7 @@ impl Decoder {
         let tables = &*self.language.tables;
         let after = ghidra_decompiler::address::Address::new(
             tables.spaces.code.clone(),
-            offset.wrapping_add(u64::from(decoded.length) + u64::from(decoded.delay_slots)),
+            offset.wrapping_add(u64::from(decoded.length) + u64::from(decoded.delay_bytes)),
         );
         self.main.parsed.set_naddr(&after);
         Emitter::run(tables, &self.main, &self.delay[..slots], out)?;
@@ -108,7 +118,12 @@ impl Decoder {
     }
 
     /// The text of one instruction.
-    pub fn listing(&mut self, bytes: &[u8], offset: u64, context: Context) -> Result<InstructionText, DecodeError> {
+    pub fn listing(
+        &mut self,
+        bytes: &[u8],
+        offset: u64,
+        context: Context,
+    ) -> Result<InstructionText, DecodeError> {
         let tables = &*self.language.tables;
         self.main.resolve(tables, bytes, offset, context)?;
         self.main.fix_handles(tables)?;
@@ -127,18 +142,24 @@ impl Decoder {
         Ok(text)
     }
 
-    /// The bytes of the delay slot; nothing when its bytes are no instructions, as in Ghidra.
-    fn delay_length(&mut self, bytes: &[u8], offset: u64, context: Context) -> u8 {
+    /// Instructions and bytes of the delay slot; nothing when its bytes are no instructions, as
+    /// in Ghidra.
+    fn delay_slot(&mut self, bytes: &[u8], offset: u64, context: Context) -> (u8, u8) {
         if self.main.delay_bytes() == 0 {
-            return 0;
+            return (0, 0);
         }
-        let Ok(slots) = self.parse_delay_slot(bytes, offset, context) else { return 0 };
+        let Ok(slots) = self.parse_delay_slot(bytes, offset, context) else { return (0, 0) };
         let length: usize = self.delay[..slots].iter().map(Parse::length).sum();
-        u8::try_from(length).unwrap_or(0)
+        (slots as u8, u8::try_from(length).unwrap_or(0))
     }
 
     /// Parses the instructions of the delay slot and tells how many there are.
-    fn parse_delay_slot(&mut self, bytes: &[u8], offset: u64, context: Context) -> Result<usize, DecodeError> {
+    fn parse_delay_slot(
+        &mut self,
+        bytes: &[u8],
+        offset: u64,
+        context: Context,
+    ) -> Result<usize, DecodeError> {
         let tables = &*self.language.tables;
         let wanted = self.main.delay_bytes();
         let mut at = self.main.length();

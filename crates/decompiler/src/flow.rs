@@ -5,71 +5,10 @@
 
 use ghidra_decompiler::opcodes::OpCode;
 use ghidra_decompiler::semantics::{BUILD, ConstType, ConstructTpl, LABELBUILD, OpTpl};
+use program::FlowType;
 use smallvec::SmallVec;
 
 use crate::handle::Scope;
-
-/// How control leaves an instruction, by Ghidra's names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum FlowType {
-    FallThrough,
-    UnconditionalJump,
-    ConditionalJump,
-    UnconditionalCall,
-    ConditionalCall,
-    Terminator,
-    ConditionalTerminator,
-    ComputedJump,
-    ConditionalComputedJump,
-    ComputedCall,
-    ConditionalComputedCall,
-    CallTerminator,
-    ComputedCallTerminator,
-    ConditionalCallTerminator,
-    JumpTerminator,
-    Invalid,
-}
-
-impl FlowType {
-    /// Ghidra's spelling.
-    pub fn name(self) -> &'static str {
-        match self {
-            FlowType::FallThrough => "FALL_THROUGH",
-            FlowType::UnconditionalJump => "UNCONDITIONAL_JUMP",
-            FlowType::ConditionalJump => "CONDITIONAL_JUMP",
-            FlowType::UnconditionalCall => "UNCONDITIONAL_CALL",
-            FlowType::ConditionalCall => "CONDITIONAL_CALL",
-            FlowType::Terminator => "TERMINATOR",
-            FlowType::ConditionalTerminator => "CONDITIONAL_TERMINATOR",
-            FlowType::ComputedJump => "COMPUTED_JUMP",
-            FlowType::ConditionalComputedJump => "CONDITIONAL_COMPUTED_JUMP",
-            FlowType::ComputedCall => "COMPUTED_CALL",
-            FlowType::ConditionalComputedCall => "CONDITIONAL_COMPUTED_CALL",
-            FlowType::CallTerminator => "CALL_TERMINATOR",
-            FlowType::ComputedCallTerminator => "COMPUTED_CALL_TERMINATOR",
-            FlowType::ConditionalCallTerminator => "CONDITIONAL_CALL_TERMINATOR",
-            FlowType::JumpTerminator => "JUMP_TERMINATOR",
-            FlowType::Invalid => "INVALID",
-        }
-    }
-
-    /// Whether control can go on at the next instruction.
-    pub fn has_fall_through(self) -> bool {
-        matches!(
-            self,
-            FlowType::FallThrough
-                | FlowType::ConditionalJump
-                | FlowType::UnconditionalCall
-                | FlowType::ConditionalCall
-                | FlowType::ConditionalTerminator
-                | FlowType::ConditionalComputedJump
-                | FlowType::ComputedCall
-                | FlowType::ConditionalComputedCall
-                | FlowType::ConditionalCallTerminator
-        )
-    }
-}
 
 /// Direct targets of one instruction.
 pub type FlowTargets = SmallVec<[u64; 2]>;
@@ -137,9 +76,13 @@ impl FlowSummary {
             .and_then(|id| symbols.get(id).operand())
             .is_some_and(|operand| operand.is_code_address());
         let handle = scope.handle(index);
-        if is_code && handle.is_valid() && !handle.is_dynamic() && handle.space != scope.tables.spaces.unique_index
+        if is_code
+            && handle.is_valid()
+            && !handle.is_dynamic()
+            && handle.space != scope.tables.spaces.unique_index
         {
-            self.targets.push(scope.tables.spaces.wrap(scope.tables.spaces.code_index, handle.offset));
+            self.targets
+                .push(scope.tables.spaces.wrap(scope.tables.spaces.code_index, handle.offset));
         }
     }
 

@@ -118,7 +118,8 @@ impl Handles {
                 let result = constructor.get_templ().and_then(|template| template.get_result());
                 let handle = match result {
                     Some(result) => {
-                        let scope = Scope { tables, handles: self, parsed, state: walker.current_state() };
+                        let scope =
+                            Scope { tables, handles: self, parsed, state: walker.current_state() };
                         scope.export(result)
                     }
                     None => Handle::default(),
@@ -130,13 +131,20 @@ impl Handles {
         Ok(())
     }
 
-    fn leaf(&self, tables: &Tables, symbol: &SleighSymbol, walker: &ParserWalker<'_>) -> Result<Handle> {
+    fn leaf(
+        &self,
+        tables: &Tables,
+        symbol: &SleighSymbol,
+        walker: &ParserWalker<'_>,
+    ) -> Result<Handle> {
         let code = tables.spaces.code_index;
         let at = |offset| Handle::place(code, offset, tables.spaces.kind(code).address_size);
         Ok(match &symbol.body {
             SymbolBody::Value { patval }
             | SymbolBody::Name { patval, .. }
-            | SymbolBody::Context { patval, .. } => constant(tables, value(patval.as_ref(), walker)?),
+            | SymbolBody::Context { patval, .. } => {
+                constant(tables, value(patval.as_ref(), walker)?)
+            }
             SymbolBody::Valuemap { patval, valuetable, .. } => {
                 let index = value(patval.as_ref(), walker)? as u32 as usize;
                 constant(tables, valuetable.get(index).copied().unwrap_or(0))
@@ -149,7 +157,8 @@ impl Handles {
                 place.map(fixed).unwrap_or_default()
             }
             SymbolBody::Operand(operand) => {
-                let sibling = walker.current_state().resolve.get(operand.get_index().max(0) as usize);
+                let sibling =
+                    walker.current_state().resolve.get(operand.get_index().max(0) as usize);
                 sibling.map(|state| self.get(*state)).unwrap_or_default()
             }
             SymbolBody::Start { .. } => at(walker.get_addr().get_offset()),
@@ -169,7 +178,10 @@ fn fixed(place: &VarnodeData) -> Handle {
     Handle::place(space_index(place.space.as_ref()), place.offset, place.size)
 }
 
-pub(crate) fn value(expression: Option<&PatternExpression>, walker: &ParserWalker<'_>) -> Result<i64> {
+pub(crate) fn value(
+    expression: Option<&PatternExpression>,
+    walker: &ParserWalker<'_>,
+) -> Result<i64> {
     expression.map_or(Ok(0), |expression| expression.get_value(walker))
 }
 

@@ -22,6 +22,7 @@ use crate::context::{Context, ContextField};
 use crate::error::LanguageError;
 use crate::handle::{NO_SPACE, space_index};
 use crate::image::NoImage;
+use crate::mode::Modes;
 use crate::pcode::VarSpace;
 use crate::shape::Shapes;
 
@@ -67,6 +68,7 @@ pub(crate) struct Tables {
     program_counter: Option<RegisterVarnode>,
     conventions: Vec<String>,
     default_convention: Option<String>,
+    pub(crate) modes: OnceLock<Modes>,
 }
 
 /// The address spaces of a language by their number in the engine.
@@ -337,7 +339,8 @@ impl Tables {
         let spaces = Spaces::new(&base.translate.manager)?;
         let (registers, register_names) = registers(&base, &spaces);
         let is_register = |kind: &SpaceKind| kind.space == VarSpace::Register;
-        let register_space = spaces.kinds.iter().position(is_register).map_or(NO_SPACE, |index| index as u8);
+        let register_space =
+            spaces.kinds.iter().position(is_register).map_or(NO_SPACE, |index| index as u8);
         let fields = context_fields(&base);
         let default_context = default_context(architecture, &spaces);
         let stack_pointer = stack_pointer(&architecture.manager);
@@ -362,6 +365,7 @@ impl Tables {
             default_context,
             stack_pointer,
             program_counter,
+            modes: OnceLock::new(),
         })
     }
 }

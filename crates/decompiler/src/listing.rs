@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use ghidra_decompiler::context::{ParserContext, ParserWalker};
 use ghidra_decompiler::error::Result;
 use ghidra_decompiler::semantics::{ConstType, ConstructTpl};
-use ghidra_decompiler::slghsymbol::{Constructor, PrintPiece, SleighSymbol, SymbolBody, SymbolType};
+use ghidra_decompiler::slghsymbol::{
+    Constructor, PrintPiece, SleighSymbol, SymbolBody, SymbolType,
+};
 
 use crate::handle::{Handle, Handles, Scope, value};
 use crate::language::{RegisterVarnode, Tables};
@@ -98,7 +100,8 @@ pub(crate) fn text(tables: &Tables, parse: &Parse) -> Result<InstructionText> {
         return Ok(InstructionText::default());
     };
     let pieces = constructor.get_print_pieces();
-    let is_blank = |piece: &PrintPiece| matches!(piece, PrintPiece::Text(text) if text.starts_with(' '));
+    let is_blank =
+        |piece: &PrintPiece| matches!(piece, PrintPiece::Text(text) if text.starts_with(' '));
     let split = pieces.iter().position(is_blank);
     let mut result = InstructionText::default();
     constructor.print_mnemonic(&mut result.mnemonic, &mut walker)?;
@@ -147,7 +150,9 @@ impl<'a> Printer<'a> {
                 return Ok(Some(constructor));
             };
             let operand = constructor.get_operand(*index).map(|id| walker.symtab().get(id));
-            let symbol = operand.and_then(SleighSymbol::operand).and_then(|operand| operand.get_defining_symbol());
+            let symbol = operand
+                .and_then(SleighSymbol::operand)
+                .and_then(|operand| operand.get_defining_symbol());
             let is_table =
                 symbol.is_some_and(|id| walker.symtab().get(id).get_type() == SymbolType::Subtable);
             if !is_table {
@@ -190,14 +195,21 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    fn leaf(&self, symbol: &SleighSymbol, walker: &ParserWalker<'a>, items: &mut Vec<Item>) -> Result<()> {
+    fn leaf(
+        &self,
+        symbol: &SleighSymbol,
+        walker: &ParserWalker<'a>,
+        items: &mut Vec<Item>,
+    ) -> Result<()> {
         match &symbol.body {
             SymbolBody::Name { patval, nametable, .. } => {
                 let index = value(patval.as_ref(), walker)? as u32 as usize;
                 let name = nametable.get(index).map_or("", String::as_str);
                 items.extend(name.chars().map(Item::Character));
             }
-            _ => items.push(Item::Value { handle: self.handles.get(walker.point()), fixable: true }),
+            _ => {
+                items.push(Item::Value { handle: self.handles.get(walker.point()), fixable: true })
+            }
         }
         Ok(())
     }
@@ -226,7 +238,8 @@ impl<'a> Printer<'a> {
                 }
             }
         }
-        if let (1, Some((position, index)), Some(template)) = (printed_operands, sole, constructor.get_templ())
+        if let (1, Some((position, index)), Some(template)) =
+            (printed_operands, sole, constructor.get_templ())
             && let Some(item) = items.get_mut(position)
         {
             self.lift(item, template, index, walker);
@@ -235,13 +248,23 @@ impl<'a> Printer<'a> {
     }
 
     /// Turns a constant that its constructor exports as a place into that place.
-    fn lift(&self, item: &mut Item, template: &ConstructTpl, index: i32, walker: &ParserWalker<'a>) {
+    fn lift(
+        &self,
+        item: &mut Item,
+        template: &ConstructTpl,
+        index: i32,
+        walker: &ParserWalker<'a>,
+    ) {
         let Item::Value { handle, fixable } = item else { return };
         let Some(result) = template.get_result().filter(|_| *fixable) else { return };
         let space = result.get_space();
         let offset = result.get_ptr_offset();
-        let exports_operand = offset.get_type() == ConstType::Handle && offset.get_handle_index() == index;
-        if handle.space != self.tables.spaces.constant_index || space.is_unique_space() || !exports_operand {
+        let exports_operand =
+            offset.get_type() == ConstType::Handle && offset.get_handle_index() == index;
+        if handle.space != self.tables.spaces.constant_index
+            || space.is_unique_space()
+            || !exports_operand
+        {
             *fixable = false;
             return;
         }
@@ -294,7 +317,9 @@ impl<'a> Printer<'a> {
             VarSpace::Ram if !handle.is_dynamic() => {
                 Some(OperandPiece::Address(self.tables.spaces.wrap(handle.space, handle.offset)))
             }
-            VarSpace::Ram if self.tables.spaces.kind(handle.offset_space).space == VarSpace::Register => {
+            VarSpace::Ram
+                if self.tables.spaces.kind(handle.offset_space).space == VarSpace::Register =>
+            {
                 Some(self.register(handle.offset_space, handle.offset, handle.offset_size))
             }
             _ => None,
@@ -303,26 +328,37 @@ impl<'a> Printer<'a> {
 
     fn register(&self, space: u8, offset: u64, size: u32) -> OperandPiece {
         match self.tables.register_name(space, offset, size) {
-            Some(name) => OperandPiece::Register { name: name.to_string(), place: RegisterVarnode { offset, size } },
+            Some(name) => OperandPiece::Register {
+                name: name.to_string(),
+                place: RegisterVarnode { offset, size },
+            },
             None => OperandPiece::Text(format!("<BAD_register_{offset}:{size}>")),
         }
     }
 
     fn scalar(&self, handle: Handle) -> OperandPiece {
         let pointer = self.tables.spaces.kind(self.tables.spaces.code_index).address_size;
-        let size = [handle.size, handle.offset_size, pointer].into_iter().find(|size| *size != 0).unwrap_or(8);
+        let size = [handle.size, handle.offset_size, pointer]
+            .into_iter()
+            .find(|size| *size != 0)
+            .unwrap_or(8);
         let bits = size.saturating_mul(8).min(64);
         let value = handle.offset as i64;
         // Cut to its width, as a signed number when it is negative.
         let shift = 64 - bits;
-        let value = if value < 0 { (value << shift) >> shift } else { ((value as u64) << shift >> shift) as i64 };
+        let value = if value < 0 {
+            (value << shift) >> shift
+        } else {
+            ((value as u64) << shift >> shift) as i64
+        };
         OperandPiece::Scalar { value, bits }
     }
 }
 
 /// The position of the only value among the items from `start`, if there is exactly one.
 fn only_value(items: &[Item], start: usize) -> Option<usize> {
-    let mut values = (start..items.len()).filter(|index| matches!(items[*index], Item::Value { .. }));
+    let mut values =
+        (start..items.len()).filter(|index| matches!(items[*index], Item::Value { .. }));
     let first = values.next()?;
     values.next().is_none().then_some(first)
 }
@@ -331,10 +367,13 @@ fn write_piece(text: &mut String, piece: &OperandPiece, tables: &Tables) {
     let written = match piece {
         OperandPiece::Text(plain) => text.write_str(plain),
         OperandPiece::Register { name, .. } => text.write_str(name),
-        OperandPiece::Scalar { value, .. } if *value < 0 => write!(text, "-0x{:x}", value.unsigned_abs()),
+        OperandPiece::Scalar { value, .. } if *value < 0 => {
+            write!(text, "-0x{:x}", value.unsigned_abs())
+        }
         OperandPiece::Scalar { value, .. } => write!(text, "0x{value:x}"),
         OperandPiece::Address(address) => {
-            let digits = (tables.spaces.kind(tables.spaces.code_index).address_size * 2).min(8) as usize;
+            let digits =
+                (tables.spaces.kind(tables.spaces.code_index).address_size * 2).min(8) as usize;
             write!(text, "0x{address:0digits$x}")
         }
     };

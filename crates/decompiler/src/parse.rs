@@ -5,7 +5,9 @@ use ghidra_decompiler::context::{
     INITIAL_STATE_NUM, MAX_INSTRUCTION_LEN, ParserContext, ParserWalkerChange, StateId,
 };
 use ghidra_decompiler::error::Result;
-use ghidra_decompiler::slghsymbol::{Constructor, ContextChange as Change, SleighSymbol, SymbolBody};
+use ghidra_decompiler::slghsymbol::{
+    Constructor, ContextChange as Change, SleighSymbol, SymbolBody,
+};
 
 use crate::context::{Context, ContextChange};
 use crate::error::DecodeError;
@@ -39,7 +41,13 @@ impl Parse {
     pub(crate) fn new(tables: &Tables) -> Parse {
         let mut parsed = ParserContext::new(Context::WORDS as i32);
         parsed.initialize(tables.spaces.constant.clone(), INITIAL_STATE_NUM);
-        Parse { parsed, handles: Handles::default(), commits: Vec::new(), flows: false, handles_fixed: false }
+        Parse {
+            parsed,
+            handles: Handles::default(),
+            commits: Vec::new(),
+            flows: false,
+            handles_fixed: false,
+        }
     }
 
     pub(crate) fn offset(&self) -> u64 {
@@ -64,10 +72,11 @@ impl Parse {
         context: Context,
     ) -> std::result::Result<(), DecodeError> {
         let alignment = tables.base.translate.get_alignment();
-        if alignment > 1 && offset % (alignment as u64) != 0 {
+        if alignment > 1 && !offset.is_multiple_of(alignment as u64) {
             return Err(DecodeError::Unaligned);
         }
-        let Some(available) = bytes.get(..bytes.len().min(MAX_LENGTH)).filter(|bytes| !bytes.is_empty())
+        let Some(available) =
+            bytes.get(..bytes.len().min(MAX_LENGTH)).filter(|bytes| !bytes.is_empty())
         else {
             return Err(DecodeError::Truncated);
         };
@@ -117,7 +126,11 @@ impl Parse {
                 let operand = constructor.get_operand(index).map(|id| symbols.get(id));
                 let operand = operand.and_then(SleighSymbol::operand);
                 let (base, relative, minimum) = operand.map_or((-1, 0, 0), |operand| {
-                    (operand.get_offset_base(), operand.get_relative_offset(), operand.get_minimum_length())
+                    (
+                        operand.get_offset_base(),
+                        operand.get_relative_offset(),
+                        operand.get_minimum_length(),
+                    )
                 });
                 let offset = walker.get_offset(base).wrapping_add(relative);
                 walker.allocate_operand(index)?;
@@ -127,7 +140,11 @@ impl Parse {
                     if let Some(chosen) = chosen {
                         walker.set_constructor(Some(chosen));
                         self.flows |= tables.shapes.flows(chosen);
-                        apply_context(symbols.get_constructor(chosen), &mut walker, &mut self.commits)?;
+                        apply_context(
+                            symbols.get_constructor(chosen),
+                            &mut walker,
+                            &mut self.commits,
+                        )?;
                         break;
                     }
                 }

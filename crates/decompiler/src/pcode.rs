@@ -196,14 +196,23 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    fn operation(&mut self, scope: Scope<'_>, op: &OpTpl, opcode: OpCode) -> Result<(), DecodeError> {
+    fn operation(
+        &mut self,
+        scope: Scope<'_>,
+        op: &OpTpl,
+        opcode: OpCode,
+    ) -> Result<(), DecodeError> {
         let opcode = Opcode::new(opcode).ok_or(DecodeError::BadInstruction)?;
         let mut inputs: SmallVec<[Varnode; 3]> = SmallVec::new();
         for template in op.get_inputs() {
             let place = self.location(scope, template);
             if is_dynamic(scope, template) {
                 let (space, pointer) = self.pointer(scope, template);
-                self.out.push(PcodeOp { opcode: Opcode::Load, output: Some(place), inputs: [space, pointer].into_iter().collect() });
+                self.out.push(PcodeOp {
+                    opcode: Opcode::Load,
+                    output: Some(place),
+                    inputs: [space, pointer].into_iter().collect(),
+                });
             }
             inputs.push(place);
         }
@@ -223,7 +232,11 @@ impl<'a> Emitter<'a> {
             && is_dynamic(scope, template)
         {
             let (space, pointer) = self.pointer(scope, template);
-            self.out.push(PcodeOp { opcode: Opcode::Store, output: None, inputs: [space, pointer, place].into_iter().collect() });
+            self.out.push(PcodeOp {
+                opcode: Opcode::Store,
+                output: None,
+                inputs: [space, pointer, place].into_iter().collect(),
+            });
         }
         Ok(())
     }

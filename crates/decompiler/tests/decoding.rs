@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use decompiler::{Context, ContextChange, Decoder, FlowType, Language, Opcode, PcodeOp, VarSpace, Varnode};
+use decompiler::{Context, ContextChange, Decoder, Language, Opcode, PcodeOp, VarSpace, Varnode};
+use program::FlowType;
 
 /// One instruction of a listing dump.
 struct Line {
@@ -62,7 +63,9 @@ fn listing(truth: &Path, sample: &str) -> Vec<Line> {
         let bytes = (0..fields[1].len()).step_by(2);
         lines.push(Line {
             offset,
-            bytes: bytes.map(|at| u8::from_str_radix(&fields[1][at..at + 2], 16).unwrap()).collect(),
+            bytes: bytes
+                .map(|at| u8::from_str_radix(&fields[1][at..at + 2], 16).unwrap())
+                .collect(),
             text: fields[2].to_string(),
             flow: fields[4].to_string(),
             overridden: fields.len() > 5 && !fields[5].is_empty(),
@@ -144,7 +147,10 @@ impl Score {
     fn complain(&mut self, sample: &str, line: &Line, what: &str, got: &str) {
         self.shown += 1;
         if self.shown <= 8 {
-            println!("{sample} {:x} {what}: want `{}` {} got `{got}`", line.offset, line.text, line.flow);
+            println!(
+                "{sample} {:x} {what}: want `{}` {} got `{got}`",
+                line.offset, line.text, line.flow
+            );
         }
     }
 }
@@ -160,7 +166,11 @@ fn expected_flow(line: &Line) -> &str {
 fn check(sample: &str, lines: &[Line], total: &mut Score) {
     let language = language(sample);
     let mut decoder = Decoder::new(&language);
-    let mut contexts = Contexts { thumb: language.has_context("TMode"), language: language.clone(), pending: BTreeMap::new() };
+    let mut contexts = Contexts {
+        thumb: language.has_context("TMode"),
+        language: language.clone(),
+        pending: BTreeMap::new(),
+    };
     let mut score = Score::default();
     let mut slot_until = 0;
     let mut previous_falls = false;
@@ -179,6 +189,8 @@ fn check(sample: &str, lines: &[Line], total: &mut Score) {
             }
         }
         score.instructions += 1;
+        let mode = language.context_mode(context).expect("instructions stand in known contexts");
+        let context = language.mode_context(mode);
         let Ok(decoded) = decoded else {
             score.complain(sample, line, "decode", "nothing");
             continue;
@@ -189,7 +201,7 @@ fn check(sample: &str, lines: &[Line], total: &mut Score) {
         score.length += usize::from(usize::from(decoded.length) == line.bytes.len());
         let in_slot = line.offset < slot_until;
         if decoded.delay_slots > 0 {
-            slot_until = line.offset + u64::from(decoded.length) + u64::from(decoded.delay_slots);
+            slot_until = line.offset + u64::from(decoded.length) + u64::from(decoded.delay_bytes);
         }
         if expected_flow(line).split(' ').any(|flow| flow == decoded.flow.name()) {
             score.flow += 1;
@@ -217,7 +229,12 @@ fn check(sample: &str, lines: &[Line], total: &mut Score) {
                 score.pcode += 1;
             } else {
                 let differs = got.iter().zip(&want).find(|(got, want)| got != want);
-                score.complain(sample, line, "p-code", &format!("{differs:?} {}/{}", got.len(), want.len()));
+                score.complain(
+                    sample,
+                    line,
+                    "p-code",
+                    &format!("{differs:?} {}/{}", got.len(), want.len()),
+                );
             }
         }
     }
@@ -340,12 +357,15 @@ fn no_bytes_make_decoding_panic() {
         for round in 0..3000_u64 {
             let mut bytes = [0; 16];
             for byte in &mut bytes {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                seed = seed
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 *byte = (seed >> 56) as u8;
             }
             let offset = (seed >> 8) & !3;
             let bytes = &bytes[..1 + (round as usize % 16)];
-            let context = language.with_context(language.default_context(), "TMode", (round & 1) as u32);
+            let context =
+                language.with_context(language.default_context(), "TMode", (round & 1) as u32);
             ops.clear();
             let decoded = decoder.decode(bytes, offset, context);
             let listing = decoder.listing(bytes, offset, context);
