@@ -194,7 +194,8 @@ impl Program {
                 None => break,
             }
         }
-        self.default_function_name(entry)
+        let default = self.default_function_name(at);
+        if at == entry { default } else { format!("thunk_{default}") }
     }
 
     /// The namespace of a function: its symbol's, or for a nameless thunk that

@@ -1,0 +1,491 @@
+//! Recursive descent: from known starts to instructions, functions and the
+//! knowledge which functions return.
+//!
+//! "Returns" is a least fixpoint. A path that calls a function waits at the
+//! call until that function is seen to reach a return; paths that are still
+//! waiting when nothing else is left to do follow calls that never return.
+//! Whatever cannot be followed (bad bytes, unresolved jumps) counts as a
+//! return, so that only proven cases are called non-returning. Each
+//! instruction is decoded once: the cost is linear in the code.
+
+use crate::code::CodeReader;
+use crate::no_return;
+use crate::pass::{Analysis, Stopped};
+use decompiler::{Context, Decoded, Opcode, PcodeOp, VarSpace};
+use program::{Address, AddressRange, FlowOverride, FlowType, Instruction, SpaceId};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Instructions decoded between two reports of progress.
+const STEP: usize = 1 << 13;
+
+/// What is known about one function while exploring.
+#[derive(Debug, Default)]
+struct Found {
+    returns: bool,
+    /// Known by name never to return, whatever its code looks like.
+    never: bool,
+    /// Paths in callers that go on if this function returns.
+    waiting: Vec<Path>,
+    /// Functions that return if this one does: they jump or fall into it.
+    followers: Vec<u64>,
+}
+
+/// A place from which to decode, on behalf of a function.
+#[derive(Debug, Clone, Copy)]
+struct Path {
+    function: u64,
+    at: u64,
+    context: Context,
+}
+
+/// The result of exploring, keyed by offsets in the default space.
+#[derive(Debug, Default)]
+pub(crate) struct Explored {
+    /// Entries of functions found, and whether each returns.
+    pub(crate) functions: BTreeMap<u64, bool>,
+    /// Destinations of each jump instruction.
+    pub(crate) jumps: HashMap<u64, SmallVec<[u64; 2]>>,
+    /// Computed jumps whose destinations are unknown, with their function.
+    pub(crate) open_jumps: Vec<(u64, u64)>,
+}
+
+/// The descent over one program.
+pub(crate) struct Explorer<'a, 'p> {
+    analysis: &'a mut Analysis<'p>,
+    reader: CodeReader,
+    found: HashMap<u64, Found>,
+    owner: HashMap<u64, u64>,
+    work: Vec<Path>,
+    explored: Explored,
+    /// Direct calls by callee, to mark those that do not come back.
+    calls: Vec<(u64, u64)>,
+    pcode: Vec<PcodeOp>,
+    decoded: usize,
+    code_bytes: u64,
+}
+
+impl<'a, 'p> Explorer<'a, 'p> {
+    pub(crate) fn new(analysis: &'a mut Analysis<'p>) -> Self {
+        let reader = CodeReader::new(analysis.language);
+        let code_bytes = analysis
+            .program
+            .memory
+            .blocks()
+            .iter()
+            .filter(|b| b.permissions.execute)
+            .map(|b| b.length)
+            .sum();
+        let mut explorer = Explorer {
+            analysis,
+            reader,
+            found: HashMap::new(),
+            owner: HashMap::new(),
+            work: Vec::new(),
+            explored: Explored::default(),
+            calls: Vec::new(),
+            pcode: Vec::new(),
+            decoded: 0,
+            code_bytes,
+        };
+        explorer.take_in_known();
+        explorer
+    }
+
+    /// Functions and instructions that the program already has.
+    fn take_in_known(&mut self) {
+        let program = &*self.analysis.program;
+        for function in program.functions.iter() {
+            if function.entry.space != SpaceId::RAM {
+                continue;
+            }
+            let never = function.no_return || no_return::is_known_at(program, function.entry);
+            let returns = !never && !self.holds_code(function.entry.offset);
+            let found = Found { returns, never, ..Found::default() };
+            self.found.insert(function.entry.offset, found);
+        }
+    }
+
+    /// Explores a start and all that it leads to.
+    pub(crate) fn explore(&mut self, entry: u64, mode: u8) -> Result<(), Stopped> {
+        let context = self.reader.context(mode);
+        if self.holds_code(entry) && !self.owner.contains_key(&entry) {
+            self.function(entry, context);
+            self.drain()?;
+        } else if self.holds_code(entry) {
+            self.function(entry, context);
+        }
+        Ok(())
+    }
+
+    /// Adds destinations that were found for computed jumps, and goes on.
+    #[allow(dead_code)] // TEMP
+    pub(crate) fn resolve(&mut self, jumps: Vec<(u64, u64, Vec<u64>)>) -> Result<(), Stopped> {
+        for (function, at, targets) in jumps {
+            let mode = self.analysis.program.listing.instructions.get(&Address::ram(at));
+            let context = self.reader.context(mode.map_or(0, |i| i.mode));
+            for target in &targets {
+                self.work.push(Path { function, at: *target, context });
+            }
+            self.explored.jumps.entry(at).or_default().extend(targets);
+        }
+        self.drain()
+    }
+
+    /// The computed jumps that nobody resolved yet, taken out.
+    pub(crate) fn take_open_jumps(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.explored.open_jumps)
+    }
+
+    /// Declares that functions with unresolvable jumps may return.
+    pub(crate) fn give_up(&mut self, open: &[(u64, u64)]) -> Result<(), Stopped> {
+        for (function, _) in open {
+            self.returned(*function);
+        }
+        self.drain()
+    }
+
+    /// Marks the calls that never come back and hands over what was found.
+    pub(crate) fn finish(mut self) -> Explored {
+        for (at, callee) in std::mem::take(&mut self.calls) {
+            if !self.found.get(&callee).is_none_or(|f| f.returns)
+                && let Some(call) =
+                    self.analysis.program.listing.instructions.get_mut(&Address::ram(at))
+                && !call.flow.is_conditional()
+            {
+                call.flow_override = FlowOverride::CallReturn;
+            }
+        }
+        self.explored.functions = self.found.iter().map(|(at, f)| (*at, f.returns)).collect();
+        self.explored
+    }
+
+    fn drain(&mut self) -> Result<(), Stopped> {
+        while let Some(path) = self.work.pop() {
+            self.follow(path);
+            if self.decoded >= STEP {
+                self.decoded = 0;
+                let known = self.owner.len() as u64 * 4;
+                self.analysis.step(known as f32 / self.code_bytes.max(1) as f32)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether instructions can be at an offset: initialised and executable.
+    fn holds_code(&self, at: u64) -> bool {
+        let block = self.analysis.program.memory.block_at(Address::ram(at));
+        block.is_some_and(|b| b.permissions.execute && b.is_initialized())
+    }
+
+    /// Makes sure that a function is known at `entry`; queues it when new.
+    fn function(&mut self, entry: u64, context: Context) {
+        if !self.holds_code(entry) {
+            // A call out of the code: nothing is known, so it returns.
+            self.found.entry(entry).or_insert(Found { returns: true, ..Found::default() });
+            return;
+        }
+        let fresh = !self.found.contains_key(&entry);
+        if fresh {
+            let never = no_return::is_known_at(self.analysis.program, Address::ram(entry));
+            self.found.insert(entry, Found { never, ..Found::default() });
+        }
+        match self.owner.get(&entry).copied() {
+            None => self.work.push(Path { function: entry, at: entry, context }),
+            // A call into the middle of another function.
+            Some(owner) if fresh => self.depends(entry, owner),
+            Some(_) => {}
+        }
+    }
+
+    /// `follower` returns if `leader` does.
+    fn depends(&mut self, follower: u64, leader: u64) {
+        if follower == leader {
+            return;
+        }
+        match self.found.get_mut(&leader) {
+            Some(found) if !found.returns => found.followers.push(follower),
+            _ => self.returned(follower),
+        }
+    }
+
+    /// A function was seen to return: wakes everything that waited for it.
+    fn returned(&mut self, function: u64) {
+        let mut news = vec![function];
+        while let Some(function) = news.pop() {
+            let Some(found) = self.found.get_mut(&function) else { continue };
+            if found.never {
+                continue;
+            }
+            if std::mem::replace(&mut found.returns, true) {
+                continue;
+            }
+            self.work.append(&mut found.waiting);
+            news.append(&mut found.followers);
+        }
+    }
+
+    /// Decodes along one path until it ends, branches off or has to wait.
+    fn follow(&mut self, path: Path) {
+        let Path { function, mut at, mut context } = path;
+        let mut pending: SmallVec<[decompiler::ContextChange; 4]> = SmallVec::new();
+        loop {
+            if let Some(owner) = self.owner.get(&at).copied() {
+                return self.depends(function, owner);
+            }
+            if at != function && self.found.contains_key(&at) {
+                return self.depends(function, at);
+            }
+            let here = pending
+                .iter()
+                .filter(|change| !change.flows && change.offset == at)
+                .fold(context, |context, change| context.with(change));
+            let Some(decoded) = self.decode(at, here) else { return self.returned(function) };
+            self.owner.insert(at, function);
+            for change in &decoded.context_changes {
+                if change.flows && Some(change.offset) == decoded.fall_through {
+                    context = context.with(change);
+                } else {
+                    pending.push(*change);
+                }
+            }
+            match self.leave(function, at, &decoded, context) {
+                Some(next) => at = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Decodes one instruction (with its delay slots) into the listing.
+    /// `None` when there is none, or something else stands there.
+    fn decode(&mut self, at: u64, context: Context) -> Option<Decoded> {
+        if !self.holds_code(at) {
+            return None;
+        }
+        let address = Address::ram(at);
+        let decoded = self.reader.decode(self.analysis.program, address, context).ok()?;
+        let range = AddressRange::with_length(address, u64::from(decoded.length))?;
+        if self.analysis.program.listing.is_defined(&range) {
+            return None;
+        }
+        let mode = self.reader.mode(context);
+        let instruction = Instruction {
+            length: decoded.length,
+            delay_slots: 0,
+            in_delay_slot: false,
+            mode,
+            flow: decoded.flow,
+            flow_override: FlowOverride::None,
+        };
+        self.analysis.program.listing.instructions.insert(address, instruction);
+        self.decoded += 1;
+        let slots = self.decode_delay_slots(at, &decoded, context);
+        if slots > 0
+            && let Some(stored) = self.analysis.program.listing.instructions.get_mut(&address)
+        {
+            stored.delay_slots = slots;
+        }
+        Some(decoded)
+    }
+
+    fn decode_delay_slots(&mut self, at: u64, decoded: &Decoded, context: Context) -> u8 {
+        let end = u64::from(decoded.length) + u64::from(decoded.delay_slots);
+        let (mut done, mut slots) = (u64::from(decoded.length), 0);
+        while done < end {
+            let Some(address) = Address::ram(at).checked_add(done) else { break };
+            let Ok(slot) = self.reader.decode(self.analysis.program, address, context) else {
+                break;
+            };
+            let Some(range) = AddressRange::with_length(address, u64::from(slot.length)) else {
+                break;
+            };
+            if self.analysis.program.listing.is_defined(&range) {
+                break;
+            }
+            let instruction = Instruction {
+                length: slot.length,
+                delay_slots: 0,
+                in_delay_slot: true,
+                mode: self.reader.mode(context),
+                flow: slot.flow,
+                flow_override: FlowOverride::None,
+            };
+            self.analysis.program.listing.instructions.insert(address, instruction);
+            self.owner.insert(address.offset, self.owner.get(&at).copied().unwrap_or(at));
+            done += u64::from(slot.length);
+            slots += 1;
+        }
+        slots
+    }
+
+    /// Deals with where an instruction leads; the offset to go on at, if the
+    /// path goes on.
+    fn leave(
+        &mut self,
+        function: u64,
+        at: u64,
+        decoded: &Decoded,
+        context: Context,
+    ) -> Option<u64> {
+        let flow = decoded.flow;
+        let next = decoded.fall_through;
+        if flow == FlowType::FallThrough {
+            return self.go_on(function, next);
+        }
+        if flow == FlowType::Invalid {
+            self.returned(function);
+            return None;
+        }
+        if flow.is_call() {
+            return self.leave_call(function, at, decoded, context);
+        }
+        if flow.is_computed() {
+            match self.pointer_target(at, context) {
+                Some(target) => {
+                    self.function(target, context);
+                    self.depends(function, target);
+                }
+                None => self.explored.open_jumps.push((function, at)),
+            }
+            return if flow.is_conditional() { self.go_on(function, next) } else { None };
+        }
+        if flow.is_terminal() {
+            self.returned(function);
+        }
+        if flow.is_jump() {
+            for target in &decoded.flow_targets {
+                let context = target_context(decoded, *target, context);
+                if self.holds_code(*target) || self.found.contains_key(target) {
+                    self.work.push(Path { function, at: *target, context });
+                } else {
+                    self.returned(function);
+                }
+            }
+            self.explored.jumps.insert(at, decoded.flow_targets.clone());
+        }
+        if flow.has_fall_through() { self.go_on(function, next) } else { None }
+    }
+
+    /// The next offset, or the end of what is known.
+    fn go_on(&mut self, function: u64, next: Option<u64>) -> Option<u64> {
+        if next.is_none() {
+            self.returned(function);
+        }
+        next
+    }
+
+    /// A call: goes on at once, waits for the callee, or ends.
+    fn leave_call(
+        &mut self,
+        function: u64,
+        at: u64,
+        decoded: &Decoded,
+        context: Context,
+    ) -> Option<u64> {
+        let next = decoded.fall_through;
+        let direct = decoded.flow_targets.first().copied();
+        let target = match direct {
+            Some(target) => Some(target),
+            None => self.pointer_target(at, context),
+        };
+        let Some(target) = target else { return self.go_on(function, next) };
+        if Some(target) == next {
+            // A call of the next instruction only asks where it is.
+            return next;
+        }
+        self.function(target, target_context(decoded, target, context));
+        self.calls.push((at, target));
+        let next = self.go_on(function, next)?;
+        match self.found.get_mut(&target) {
+            Some(callee) if !callee.returns && !decoded.flow.is_conditional() => {
+                callee.waiting.push(Path { function, at: next, context });
+                None
+            }
+            _ => Some(next),
+        }
+    }
+
+    /// Where a computed call or jump through a constant pointer leads.
+    fn pointer_target(&mut self, at: u64, context: Context) -> Option<u64> {
+        self.pcode.clear();
+        let address = Address::ram(at);
+        self.reader.pcode(self.analysis.program, address, context, &mut self.pcode).ok()?;
+        let last = self
+            .pcode
+            .iter()
+            .rev()
+            .find(|op| matches!(op.opcode, Opcode::CallInd | Opcode::BranchInd))?;
+        let mut wanted = *last.inputs.first()?;
+        for op in self.pcode.iter().rev() {
+            if op.output == Some(wanted) && op.opcode == Opcode::Copy {
+                wanted = *op.inputs.first()?;
+            }
+        }
+        if wanted.space != VarSpace::Ram {
+            return None;
+        }
+        let program = &*self.analysis.program;
+        import_slot(program, Address::ram(wanted.offset), wanted.size).map(|at| at.offset)
+    }
+}
+
+/// Whether memory at an address cannot change while the program runs.
+pub(crate) fn is_constant(program: &program::Program, at: Address) -> bool {
+    let writable = program.memory.block_at(at).is_none_or(|b| b.permissions.write);
+    !writable || program.protected.contains(at)
+}
+
+/// The function that a pointer in memory leads to for good: the memory is
+/// constant, or the loader bound the slot to an imported function.
+pub(crate) fn import_slot(program: &program::Program, slot: Address, size: u32) -> Option<Address> {
+    let target = Address::ram(program.memory.read_uint(slot, size)?);
+    let function = program.functions.at(target)?;
+    let imported = program.memory.block_at(target).is_some_and(|b| b.permissions.artificial);
+    (imported || is_constant(program, slot)).then_some(function.entry)
+}
+
+/// The context at a destination, with the changes that the instruction makes
+/// there.
+fn target_context(decoded: &Decoded, target: u64, context: Context) -> Context {
+    decoded
+        .context_changes
+        .iter()
+        .filter(|change| change.offset == target)
+        .fold(context, |context, change| context.with(change))
+}
+
+/// The code that belongs to each function: what its entry reaches without
+/// calls and without entering another function. Linear in the code, shared
+/// tails aside.
+pub(crate) fn bodies(
+    program: &program::Program,
+    explored: &Explored,
+    entry: u64,
+) -> program::AddressSet {
+    let mut seen = BTreeSet::new();
+    let mut stack = vec![entry];
+    while let Some(at) = stack.pop() {
+        if at != entry && explored.functions.contains_key(&at) {
+            continue;
+        }
+        let address = Address::ram(at);
+        let Some(instruction) = program.listing.instructions.get(&address) else { continue };
+        if !seen.insert((at, u64::from(instruction.length))) {
+            continue;
+        }
+        let mut next = at.wrapping_add(u64::from(instruction.length));
+        for _ in 0..instruction.delay_slots {
+            if let Some(slot) = program.listing.instructions.get(&Address::ram(next)) {
+                seen.insert((next, u64::from(slot.length)));
+                next = next.wrapping_add(u64::from(slot.length));
+            }
+        }
+        if instruction.effective_flow().has_fall_through() {
+            stack.push(next);
+        }
+        stack.extend(explored.jumps.get(&at).into_iter().flatten());
+    }
+    let ranges =
+        seen.into_iter().filter_map(|(at, n)| AddressRange::with_length(Address::ram(at), n));
+    ranges.collect()
+}

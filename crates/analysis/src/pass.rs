@@ -1,0 +1,113 @@
+//! The table of passes, and how they are run.
+
+use decompiler::Language;
+use program::Program;
+
+/// Why a run ended early.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// The monitor asked for it; what was found so far stays.
+    #[error("cancelled")]
+    Cancelled,
+    /// A selected pass does not exist.
+    #[error("no analyzer is called \"{0}\"")]
+    UnknownPass(String),
+}
+
+/// Who watches a run.
+pub trait Monitor {
+    /// A pass begins; `done` of `total` passes are over.
+    fn phase(&mut self, name: &'static str, done: usize, total: usize);
+    /// The part of the current pass that is over, 0 to 1.
+    fn progress(&mut self, fraction: f32);
+    /// Whether the run should end.
+    fn cancelled(&self) -> bool;
+    /// Makes the facts found so far visible to readers.
+    fn publish(&mut self, program: &Program);
+}
+
+/// What a pass works with.
+pub struct Analysis<'a> {
+    /// The working copy.
+    pub program: &'a mut Program,
+    /// The program's processor.
+    pub language: &'a Language,
+    monitor: &'a mut dyn Monitor,
+}
+
+impl Analysis<'_> {
+    /// Ends the pass when the monitor asks for it.
+    pub fn check(&self) -> Result<(), Stopped> {
+        if self.monitor.cancelled() { Err(Stopped::Cancelled) } else { Ok(()) }
+    }
+
+    /// Reports how far the pass is, and publishes what it found.
+    pub fn step(&mut self, fraction: f32) -> Result<(), Stopped> {
+        self.check()?;
+        self.monitor.progress(fraction);
+        self.monitor.publish(self.program);
+        Ok(())
+    }
+}
+
+/// One pass.
+pub struct Pass {
+    /// Its name, as `analysis.start` takes it.
+    pub name: &'static str,
+    /// What it finds, in one sentence.
+    pub description: &'static str,
+    run: fn(&mut Analysis<'_>) -> Result<(), Stopped>,
+}
+
+/// All passes in the order they run.
+pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "GCC Exception Handlers",
+        description: "Marks up the exception tables that GCC lays down.",
+        run: |analysis| {
+            crate::unwind::mark_up(analysis.program);
+            Ok(())
+        },
+    },
+    Pass {
+        name: "Disassemble Entry Points",
+        description: "Follows code from known starts; finds functions and which of them return.",
+        run: crate::functions::run,
+    },
+    Pass {
+        name: "Create Thunks",
+        description: "Finds functions that only pass on to another one, and names them after it.",
+        run: crate::thunks::run,
+    },
+    Pass {
+        name: "Shared Return Calls",
+        description: "Turns jumps to other functions into calls that end the caller.",
+        run: crate::shared_returns::run,
+    },
+];
+
+/// Runs the selected passes (all by default) in table order.
+pub fn run(
+    program: &mut Program,
+    language: &Language,
+    selected: Option<&[String]>,
+    monitor: &mut dyn Monitor,
+) -> Result<(), Stopped> {
+    let wanted = |pass: &Pass| selected.is_none_or(|s| s.iter().any(|name| name == pass.name));
+    if let Some(unknown) =
+        selected.unwrap_or_default().iter().find(|name| PASSES.iter().all(|p| p.name != *name))
+    {
+        return Err(Stopped::UnknownPass(unknown.clone()));
+    }
+    let passes: Vec<&Pass> = PASSES.iter().filter(|p| wanted(p)).collect();
+    for (done, pass) in passes.iter().enumerate() {
+        monitor.phase(pass.name, done, passes.len());
+        let began = std::time::Instant::now();
+        let mut analysis = Analysis { program: &mut *program, language, monitor: &mut *monitor };
+        analysis.check()?;
+        (pass.run)(&mut analysis)?;
+        tracing::debug!(pass = pass.name, elapsed = ?began.elapsed(), "pass finished");
+        monitor.publish(program);
+    }
+    Ok(())
+}

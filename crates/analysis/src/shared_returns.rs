@@ -1,0 +1,56 @@
+//! Shared returns: an unconditional jump to another function is a call whose
+//! return belongs to the caller.
+
+use crate::pass::{Analysis, Stopped};
+use program::{Address, FlowOverride, FlowType, Program, RefType};
+
+/// Lays a call-return override over every unconditional jump that refers to
+/// another function's entry. Cost: linear in the jumps.
+pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let program = &mut *analysis.program;
+    let jumps: Vec<Address> = program
+        .listing
+        .instructions
+        .iter()
+        .filter(|(_, i)| i.flow_override == FlowOverride::None)
+        .filter(|(_, i)| matches!(i.flow, FlowType::UnconditionalJump | FlowType::ComputedJump))
+        .map(|(at, _)| *at)
+        .collect();
+    for at in jumps {
+        if leaves_function(program, at) {
+            set_override(program, at, FlowOverride::CallReturn);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the jump's only destination is the entry of another function.
+fn leaves_function(program: &Program, at: Address) -> bool {
+    let here = program.functions.containing(at).map(|f| f.entry);
+    let mut targets = program
+        .references
+        .from(at)
+        .filter(|r| r.info.kind.is_flow() || matches!(r.info.kind, RefType::Data))
+        .map(|r| r.to)
+        .filter(|to| {
+            program
+                .memory
+                .block_at(*to)
+                .is_some_and(|b| b.permissions.execute || b.permissions.artificial)
+        });
+    let Some(first) = targets.next() else { return false };
+    targets.all(|other| other == first)
+        && program.functions.at(first).is_some_and(|f| Some(f.entry) != here)
+}
+
+/// Sets an instruction's flow override; its flow references follow.
+pub(crate) fn set_override(program: &mut Program, at: Address, change: FlowOverride) {
+    let Some(instruction) = program.listing.instructions.get_mut(&at) else { return };
+    instruction.flow_override = change;
+    let flow = instruction.effective_flow();
+    let changed: Vec<_> = program.references.from(at).filter(|r| r.info.kind.is_flow()).collect();
+    for mut reference in changed {
+        reference.info.kind = RefType::Flow(flow);
+        program.references.add(reference);
+    }
+}

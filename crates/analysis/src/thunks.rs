@@ -1,0 +1,146 @@
+//! Thunks: functions that only pass on to another one, such as the stubs of a
+//! procedure linkage table. They take the name of what they stand for.
+
+use crate::code::CodeReader;
+use crate::explore::{import_slot, is_constant};
+use crate::pass::{Analysis, Stopped};
+use decompiler::{Opcode, PcodeOp, VarSpace, Varnode};
+use program::{Address, FlowType, Function, Program, SpaceId};
+use std::collections::HashMap;
+
+/// A thunk has at most this many instructions.
+const LONGEST: usize = 8;
+
+/// Finds thunks among the functions. Cost: a few instructions per function.
+pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let mut reader = CodeReader::new(analysis.language);
+    let program = &mut *analysis.program;
+    let candidates: Vec<Address> = program
+        .functions
+        .iter()
+        .filter(|f| f.thunk_of.is_none() && f.entry.space == SpaceId::RAM)
+        .filter(|f| f.body.ranges().len() == 1 && f.body.len() <= 16 * LONGEST as u64)
+        .map(|f| f.entry)
+        .collect();
+    for entry in candidates {
+        let Some(target) = target(program, &mut reader, entry) else { continue };
+        let leads_back = program.thunked(target).is_some_and(|f| f.entry == entry);
+        if target != entry && !leads_back && program.functions.at(target).is_some() {
+            let no_return = program.functions.at(target).is_some_and(|f| f.no_return);
+            program.functions.edit(entry, |f: &mut Function| {
+                f.thunk_of = Some(target);
+                f.no_return |= no_return;
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What a function passes on to, if it does nothing else: its straight line
+/// of code is run on constants, up to the jump at its end.
+fn target(program: &Program, reader: &mut CodeReader, entry: Address) -> Option<Address> {
+    let mut values = Values::default();
+    let mut at = entry;
+    for _ in 0..LONGEST {
+        let instruction = *program.listing.instructions.get(&at)?;
+        let mut ops = Vec::new();
+        let context = reader.context(instruction.mode);
+        let decoded = reader.pcode(program, at, context, &mut ops).ok()?;
+        match instruction.flow {
+            FlowType::FallThrough => {
+                for op in &ops {
+                    values.apply(program, op)?;
+                }
+                at = at.checked_add(u64::from(instruction.length))?;
+            }
+            FlowType::UnconditionalJump => {
+                return decoded.flow_targets.first().map(|to| Address::ram(*to));
+            }
+            FlowType::ComputedJump => {
+                let (last, before) = ops.split_last()?;
+                for op in before {
+                    values.apply(program, op)?;
+                }
+                return values.jump(program, last);
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Known values while a thunk runs.
+#[derive(Default)]
+struct Values {
+    known: HashMap<Varnode, u64>,
+    /// Places whose value was read from a slot bound to an import.
+    imports: HashMap<Varnode, Address>,
+}
+
+impl Values {
+    fn get(&self, program: &Program, place: &Varnode) -> Option<u64> {
+        match place.space {
+            VarSpace::Const => Some(place.offset),
+            VarSpace::Ram => {
+                let at = Address::ram(place.offset);
+                is_constant(program, at).then(|| program.memory.read_uint(at, place.size))?
+            }
+            _ => self.known.get(place).copied(),
+        }
+    }
+
+    fn import(&self, program: &Program, place: &Varnode) -> Option<Address> {
+        match place.space {
+            VarSpace::Ram => import_slot(program, Address::ram(place.offset), place.size),
+            _ => self.imports.get(place).copied(),
+        }
+    }
+
+    /// Runs one operation; `None` when a thunk would not have it.
+    fn apply(&mut self, program: &Program, op: &PcodeOp) -> Option<()> {
+        if matches!(op.opcode, Opcode::Store | Opcode::Call | Opcode::CallInd | Opcode::CBranch) {
+            return None;
+        }
+        let Some(output) = op.output else { return Some(()) };
+        if output.space == VarSpace::Ram {
+            return None;
+        }
+        let input = |n: usize| op.inputs.get(n).and_then(|v| self.get(program, v));
+        let import = match op.opcode {
+            Opcode::Copy => op.inputs.first().and_then(|v| self.import(program, v)),
+            Opcode::Load => input(1)
+                .and_then(|pointer| import_slot(program, Address::ram(pointer), output.size)),
+            _ => None,
+        };
+        let value = match op.opcode {
+            Opcode::Copy | Opcode::IntZExt => input(0),
+            Opcode::IntAdd => input(0).zip(input(1)).map(|(a, b)| a.wrapping_add(b)),
+            Opcode::IntSub => input(0).zip(input(1)).map(|(a, b)| a.wrapping_sub(b)),
+            Opcode::IntAnd => input(0).zip(input(1)).map(|(a, b)| a & b),
+            Opcode::Load => input(1).map(Address::ram).and_then(|at| {
+                is_constant(program, at).then(|| program.memory.read_uint(at, output.size))?
+            }),
+            _ => None,
+        };
+        let bits = output.size.saturating_mul(8);
+        let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        match value {
+            Some(value) => self.known.insert(output, value & mask),
+            None => self.known.remove(&output),
+        };
+        match import {
+            Some(at) => self.imports.insert(output, at),
+            None => self.imports.remove(&output),
+        };
+        Some(())
+    }
+
+    /// Where the final jump leads.
+    fn jump(&self, program: &Program, op: &PcodeOp) -> Option<Address> {
+        if op.opcode != Opcode::BranchInd {
+            return None;
+        }
+        let place = op.inputs.first()?;
+        self.import(program, place).or_else(|| self.get(program, place).map(Address::ram))
+    }
+}

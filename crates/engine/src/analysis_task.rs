@@ -1,0 +1,110 @@
+//! The background analysis task of a session: its state, and the monitor that
+//! carries progress out and cancellation in.
+
+use program::Program;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+/// Who started an analysis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnalysisKind {
+    /// A task started through the interface.
+    Bridge,
+    /// The engine's own, started when the file was opened.
+    Ghidra,
+}
+
+/// How far an analysis is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnalysisState {
+    /// None ran yet.
+    Idle,
+    /// It runs.
+    Running,
+    /// It ended by itself.
+    Completed,
+    /// It was asked to end.
+    Cancelled,
+    /// It could not go on.
+    Failed,
+}
+
+/// What is known about the running or the last analysis.
+#[derive(Debug, Clone)]
+pub struct AnalysisStatus {
+    /// Who started it.
+    pub kind: AnalysisKind,
+    /// How far it is.
+    pub state: AnalysisState,
+    /// Whether the program has been analysed to the end at least once.
+    pub analyzed: bool,
+    /// The task's id (a UUID).
+    pub task_id: Option<String>,
+    /// When it began.
+    pub started: Option<SystemTime>,
+    /// When it ended.
+    pub finished: Option<SystemTime>,
+    /// 0 to 100 while it runs, 100 when completed.
+    pub progress: Option<f32>,
+    /// The pass that runs.
+    pub phase: Option<&'static str>,
+    /// Why it failed.
+    pub message: Option<String>,
+}
+
+impl AnalysisStatus {
+    /// The status before any analysis.
+    pub(crate) fn idle() -> AnalysisStatus {
+        AnalysisStatus {
+            kind: AnalysisKind::Ghidra,
+            state: AnalysisState::Idle,
+            analyzed: false,
+            task_id: None,
+            started: None,
+            finished: None,
+            progress: None,
+            phase: None,
+            message: None,
+        }
+    }
+
+    /// Whether it runs.
+    pub fn is_running(&self) -> bool {
+        self.state == AnalysisState::Running
+    }
+}
+
+/// Carries a run's progress into the session.
+pub(crate) struct TaskMonitor<'a> {
+    pub(crate) cancel: Arc<AtomicBool>,
+    pub(crate) publish: &'a dyn Fn(&Program),
+    pub(crate) report: &'a dyn Fn(Option<&'static str>, f32),
+    pub(crate) pass: usize,
+    pub(crate) passes: usize,
+    /// Publishing takes a copy of what changes next, so it is rationed.
+    pub(crate) published: std::time::Instant,
+}
+
+impl analysis::Monitor for TaskMonitor<'_> {
+    fn phase(&mut self, name: &'static str, done: usize, total: usize) {
+        (self.pass, self.passes) = (done, total.max(1));
+        (self.report)(Some(name), 100.0 * done as f32 / self.passes as f32);
+    }
+
+    fn progress(&mut self, fraction: f32) {
+        let done = self.pass as f32 + fraction.clamp(0.0, 1.0);
+        (self.report)(None, 100.0 * done / self.passes as f32);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    fn publish(&mut self, program: &Program) {
+        if self.published.elapsed() >= std::time::Duration::from_millis(50) {
+            (self.publish)(program);
+            self.published = std::time::Instant::now();
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! One open program: snapshots for readers, one writer, background analysis.
+
+use crate::analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, TaskMonitor};
+use analysis::Stopped;
+use arc_swap::ArcSwap;
+use decompiler::{Language, LanguageError};
+use parking_lot::{Condvar, Mutex};
+use program::Program;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// Refused because an analysis runs.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("an analysis runs ({progress:.0} % done)")]
+pub struct Busy {
+    /// How far it is, 0 to 100.
+    pub progress: f32,
+}
+
+/// Why a write did not happen.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum WriteError<E> {
+    /// An analysis runs.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// The edit itself refused; nothing was changed.
+    #[error("{0}")]
+    Refused(E),
+}
+
+struct Inner {
+    current: ArcSwap<Program>,
+    language: Language,
+    /// Held by whoever may replace `current`: one edit, or an analysis.
+    writer: Mutex<()>,
+    status: Mutex<AnalysisStatus>,
+    ended: Condvar,
+    cancel: Mutex<Arc<AtomicBool>>,
+}
+
+/// An open program. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Session {
+    inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("program", &self.snapshot().info.name).finish()
+    }
+}
+
+impl Session {
+    /// A session over a program that is already loaded.
+    pub fn from_program(program: Program) -> Result<Session, LanguageError> {
+        let language = Language::open(&program.info.language_id, &program.info.compiler_spec_id)?;
+        let inner = Inner {
+            current: ArcSwap::from_pointee(program),
+            language,
+            writer: Mutex::new(()),
+            status: Mutex::new(AnalysisStatus::idle()),
+            ended: Condvar::new(),
+            cancel: Mutex::new(Arc::new(AtomicBool::new(false))),
+        };
+        Ok(Session { inner: Arc::new(inner) })
+    }
+
+    /// The program as it is now; later writes do not show in it. O(1), never
+    /// waits.
+    pub fn snapshot(&self) -> Arc<Program> {
+        self.inner.current.load_full()
+    }
+
+    /// The program's processor.
+    pub fn language(&self) -> &Language {
+        &self.inner.language
+    }
+
+    /// Runs one edit on a copy and publishes it if the edit succeeds; an edit
+    /// that fails (or panics) leaves no trace. Edits run one at a time, and
+    /// not while an analysis runs.
+    pub fn write<T, E>(
+        &self,
+        edit: impl FnOnce(&mut Program) -> Result<T, E>,
+    ) -> Result<T, WriteError<E>> {
+        // Asked twice: an analysis holds the writer's place to its end, and an
+        // edit must be refused then, not wait.
+        self.busy()?;
+        let _writer = self.inner.writer.lock();
+        self.busy()?;
+        let mut copy = Program::clone(&self.snapshot());
+        let answer = edit(&mut copy).map_err(WriteError::Refused)?;
+        self.inner.current.store(Arc::new(copy));
+        Ok(answer)
+    }
+
+    fn busy(&self) -> Result<(), Busy> {
+        let status = self.inner.status.lock();
+        if status.is_running() {
+            return Err(Busy { progress: status.progress.unwrap_or(0.0) });
+        }
+        Ok(())
+    }
+
+    /// The running or the last analysis.
+    pub fn analysis_status(&self) -> AnalysisStatus {
+        self.inner.status.lock().clone()
+    }
+
+    /// Starts an analysis in the background: all passes, or exactly the named
+    /// ones. Unknown names make the task fail, not the call.
+    pub fn start_analysis(
+        &self,
+        kind: AnalysisKind,
+        passes: Option<Vec<String>>,
+    ) -> Result<AnalysisStatus, Busy> {
+        let cancel = Arc::new(AtomicBool::new(false));
+        let status = {
+            self.busy()?;
+            let _writer = self.inner.writer.lock();
+            self.busy()?;
+            let mut status = self.inner.status.lock();
+            *status = AnalysisStatus {
+                kind,
+                state: AnalysisState::Running,
+                analyzed: status.analyzed,
+                task_id: Some(uuid::Uuid::new_v4().to_string()),
+                started: Some(SystemTime::now()),
+                progress: Some(0.0),
+                ..AnalysisStatus::idle()
+            };
+            *self.inner.cancel.lock() = Arc::clone(&cancel);
+            status.clone()
+        };
+        let session = self.clone();
+        let thread = std::thread::Builder::new().name("analysis".into()).stack_size(64 << 20);
+        if let Err(error) = thread.spawn(move || session.analyse(passes, cancel)) {
+            self.finish(AnalysisState::Failed, Some(format!("no thread: {error}")));
+        }
+        Ok(status)
+    }
+
+    /// The body of the background task.
+    fn analyse(&self, passes: Option<Vec<String>>, cancel: Arc<AtomicBool>) {
+        let _writer = self.inner.writer.lock();
+        let mut working = Program::clone(&self.snapshot());
+        let publish = |program: &Program| self.inner.current.store(Arc::new(program.clone()));
+        let report = |phase: Option<&'static str>, progress: f32| {
+            let mut status = self.inner.status.lock();
+            status.progress = Some(progress);
+            status.phase = phase.or(status.phase);
+        };
+        let mut monitor = TaskMonitor {
+            cancel,
+            publish: &publish,
+            report: &report,
+            pass: 0,
+            passes: 1,
+            published: std::time::Instant::now(),
+        };
+        let run = catch_unwind(AssertUnwindSafe(|| {
+            analysis::run(&mut working, self.language(), passes.as_deref(), &mut monitor)
+        }));
+        match run {
+            Ok(outcome) => {
+                publish(&working);
+                match outcome {
+                    Ok(()) => self.finish(AnalysisState::Completed, None),
+                    Err(Stopped::Cancelled) => self.finish(AnalysisState::Cancelled, None),
+                    Err(reason) => self.finish(AnalysisState::Failed, Some(reason.to_string())),
+                }
+            }
+            // The working copy may be half edited; the last published one stays.
+            Err(_) => {
+                let message = "an analyzer failed; what it had published so far is kept";
+                self.finish(AnalysisState::Failed, Some(message.into()));
+            }
+        }
+    }
+
+    fn finish(&self, state: AnalysisState, message: Option<String>) {
+        let mut status = self.inner.status.lock();
+        status.state = state;
+        status.message = message;
+        status.finished = Some(SystemTime::now());
+        status.phase = None;
+        if state == AnalysisState::Completed {
+            status.analyzed = true;
+            status.progress = Some(100.0);
+        }
+        self.inner.ended.notify_all();
+    }
+
+    /// Asks a running analysis to end; it keeps what it found.
+    pub fn cancel_analysis(&self) {
+        self.inner.cancel.lock().store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until no analysis runs; false when `limit` passes first.
+    pub fn wait_for_analysis(&self, limit: Duration) -> bool {
+        let deadline = std::time::Instant::now() + limit;
+        let mut status = self.inner.status.lock();
+        while status.is_running() {
+            if self.inner.ended.wait_until(&mut status, deadline).timed_out() {
+                return !status.is_running();
+            }
+        }
+        true
+    }
+
+    /// Cancels a running analysis and waits for its end.
+    pub fn close(&self) {
+        self.cancel_analysis();
+        self.wait_for_analysis(Duration::from_secs(30));
+    }
+}
