@@ -5,7 +5,9 @@
 //! transaction is a clone that is edited and then either published or dropped.
 
 pub mod address;
+mod address_text;
 pub mod comment;
+mod data_text;
 pub mod data_type;
 pub mod flow;
 pub mod function;
@@ -13,12 +15,14 @@ pub mod listing;
 pub mod memory;
 mod naming;
 pub mod reference;
+mod signature_text;
 pub mod symbol;
 pub mod table;
 
 pub use address::{
     Address, AddressRange, AddressSet, AddressSpace, AddressSpaces, SpaceId, SpaceKind,
 };
+pub use address_text::AddressTextError;
 pub use comment::CommentKind;
 pub use data_type::{DataOrganization, DataType, DataTypes, TypeId, TypeKind};
 pub use flow::{FlowOverride, FlowType, RefType};
@@ -28,6 +32,7 @@ pub use function::{
 pub use listing::{CodeUnit, DataUnit, Instruction, Listing};
 pub use memory::{BlockKind, BlockSource, Memory, MemoryBlock, MemoryError, Permissions};
 pub use reference::{Reference, ReferenceInfo, References};
+pub use signature_text::parameter_name;
 pub use symbol::{SourceType, Symbol, SymbolId, SymbolKind, Symbols};
 pub use table::Table;
 

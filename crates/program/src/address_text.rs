@@ -1,0 +1,323 @@
+//! Addresses as text: one grammar for everything people and clients write.
+//!
+//! Accepted are `space:hex`, `space::hex`, bare hex digits (always hex, with
+//! or without `0x`), a symbol's name if it names one place (`main`,
+//! `ns::name`, also the synthetic names the listing shows), a memory block's
+//! name, and `+` or `-` with hex digits behind any of them. What reads as hex
+//! is hex, also when a symbol is called `add`. Everything that
+//! [`AddressSpaces::print`](crate::AddressSpaces::print) prints reads back as
+//! the same address.
+
+use crate::Program;
+use crate::address::{Address, AddressSpace, SpaceId};
+use crate::symbol::SymbolKind;
+
+/// Most offsets behind one name.
+const MAX_OFFSETS: usize = 16;
+/// Most candidates named in an error.
+const MAX_CANDIDATES: usize = 8;
+/// Digits of the shortest printed offset.
+const PRINTED_DIGITS: usize = 8;
+
+/// Why a text names no address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AddressTextError {
+    /// Nothing but blanks.
+    Blank,
+    /// No number, symbol or block.
+    Unknown,
+    /// Several places bear the name.
+    Ambiguous(Vec<Address>),
+    /// The number is beyond the end of its space.
+    OutOfSpace {
+        /// The space's name.
+        space: String,
+        /// Its last offset.
+        max: u64,
+    },
+}
+
+impl Program {
+    /// The address that a text names.
+    pub fn parse_address(&self, text: &str) -> Result<Address, AddressTextError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(AddressTextError::Blank);
+        }
+        self.parse_with_offsets(text, MAX_OFFSETS)
+    }
+
+    /// As [`Program::parse_address`], for places of code: an odd address whose
+    /// even neighbour holds an instruction in another mode (Thumb) means that one.
+    pub fn parse_code_address(&self, text: &str) -> Result<Address, AddressTextError> {
+        let address = self.parse_address(text)?;
+        let even = Address::new(address.space, address.offset & !1);
+        let odd = even != address && self.mode_at(even) != 0;
+        if odd && self.listing.instructions.contains_key(&even) { Ok(even) } else { Ok(address) }
+    }
+
+    fn parse_with_offsets(&self, text: &str, left: usize) -> Result<Address, AddressTextError> {
+        // Names may hold a plus or a minus, so the whole text is tried first.
+        let whole = self.parse_atom(text);
+        if whole.is_ok() || left == 0 {
+            return whole;
+        }
+        let Some(at) = text.rfind(['+', '-']).filter(|at| *at > 0) else { return whole };
+        let Some(offset) = hex(text[at + 1..].trim()) else { return whole };
+        let base = self.parse_with_offsets(text[..at].trim_end(), left - 1)?;
+        let plus = text.as_bytes()[at] == b'+';
+        let moved = if plus { base.checked_add(offset) } else { base.checked_sub(offset) };
+        let space = self.spaces.get(base.space).ok_or(AddressTextError::Unknown)?;
+        moved.filter(|a| fits(space, a.offset)).ok_or_else(|| out_of(space))
+    }
+
+    fn parse_atom(&self, text: &str) -> Result<Address, AddressTextError> {
+        if let Some(address) = stack_address(text) {
+            return Ok(address);
+        }
+        if let Some((space, digits)) = text.rsplit_once(':')
+            && let Some(space) = self.space_named(space)
+            && let Some(number) = number(digits)
+        {
+            return in_space(space, number);
+        }
+        if let (Some(number), Some(space)) = (number(text), self.spaces.get(SpaceId::RAM)) {
+            return in_space(space, number);
+        }
+        if let Some(found) = self.symbol_place(text) {
+            return found;
+        }
+        match self.memory.block_named(text) {
+            Some(block) => Ok(block.start),
+            None => Err(AddressTextError::Unknown),
+        }
+    }
+
+    /// The space before the last colon; a second colon there is tolerated.
+    fn space_named(&self, name: &str) -> Option<&AddressSpace> {
+        let single = || name.strip_suffix(':').and_then(|name| self.spaces.by_name(name));
+        self.spaces.by_name(name).or_else(single)
+    }
+
+    /// The one place that a label or function of this name stands for.
+    fn symbol_place(&self, text: &str) -> Option<Result<Address, AddressTextError>> {
+        let (path, name) = match text.rsplit_once("::") {
+            Some((path, name)) => (Some(path), name),
+            None => (None, text),
+        };
+        let mut places = self.places_named(name, path);
+        if places.is_empty() && path.is_some() {
+            places = self.places_named(text, None);
+        }
+        if places.is_empty() {
+            return self.synthetic_place(text).map(Ok);
+        }
+        // What can be read or run here wins over what lies in another library.
+        if places.iter().any(|a| a.space != SpaceId::EXTERNAL) {
+            places.retain(|a| a.space != SpaceId::EXTERNAL);
+        } else if let Some(stub) = self.only_thunk_of(&places) {
+            return Some(Ok(stub));
+        }
+        match places.as_slice() {
+            [only] => Some(Ok(*only)),
+            _ => {
+                places.truncate(MAX_CANDIDATES);
+                Some(Err(AddressTextError::Ambiguous(places)))
+            }
+        }
+    }
+
+    fn places_named(&self, name: &str, path: Option<&str>) -> Vec<Address> {
+        let mut places: Vec<Address> = self
+            .symbols
+            .named(name)
+            .filter(|(_, s)| matches!(s.kind, SymbolKind::Label | SymbolKind::Function))
+            .filter(|(_, s)| path.is_none_or(|path| self.symbols.path(s.parent).join("::") == path))
+            .map(|(_, s)| s.address)
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// The function that passes on to one of these external places, if there is only one.
+    fn only_thunk_of(&self, places: &[Address]) -> Option<Address> {
+        let mut thunks = self.functions.iter().filter(|function| {
+            !function.is_external() && function.thunk_of.is_some_and(|to| places.contains(&to))
+        });
+        let first = thunks.next()?.entry;
+        thunks.next().is_none().then_some(first)
+    }
+
+    /// The place whose synthetic name (`FUN_00101139`, `s_text_00102004`) this is.
+    fn synthetic_place(&self, text: &str) -> Option<Address> {
+        let (head, digits) = text.rsplit_once('_')?;
+        if digits.len() < PRINTED_DIGITS || head.is_empty() {
+            return None;
+        }
+        let offset = hex(digits)?;
+        let is_shown = |address: &Address| {
+            self.synthetic_label(*address).as_deref() == Some(text)
+                || self.label_at(*address).as_deref() == Some(text)
+                || self.default_function_name(*address) == text
+                    && self.functions.at(*address).is_some()
+        };
+        let ram = Some(Address::ram(offset)).filter(is_shown);
+        let elsewhere = || {
+            let spaces = self.spaces.iter().filter(|space| space.id != SpaceId::RAM);
+            spaces.map(|space| Address::new(space.id, offset)).find(is_shown)
+        };
+        ram.or_else(elsewhere)
+    }
+}
+
+fn in_space(space: &AddressSpace, number: Result<u64, ()>) -> Result<Address, AddressTextError> {
+    match number {
+        Ok(offset) if fits(space, offset) => Ok(Address::new(space.id, offset)),
+        _ => Err(out_of(space)),
+    }
+}
+
+fn fits(space: &AddressSpace, offset: u64) -> bool {
+    offset <= space.max_offset()
+}
+
+fn out_of(space: &AddressSpace) -> AddressTextError {
+    AddressTextError::OutOfSpace { space: space.name.to_string(), max: space.max_offset() }
+}
+
+/// `Stack[0x8]` and `Stack[-0x14]`, as storage and references print them.
+fn stack_address(text: &str) -> Option<Address> {
+    let inner = text.strip_prefix("Stack[")?.strip_suffix(']')?;
+    let (negative, digits) = match inner.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, inner),
+    };
+    let size = i64::try_from(hex(digits)?).ok();
+    match (negative, size) {
+        (false, Some(size)) => Some(Address::stack(size)),
+        (true, Some(size)) => Some(Address::stack(-size)),
+        // The one value whose magnitude does not fit.
+        (true, None) if hex(digits)? == 1 << 63 => Some(Address::stack(i64::MIN)),
+        _ => None,
+    }
+}
+
+/// Hex digits with an optional `0x`; `None` for anything else and beyond 64 bits.
+fn hex(text: &str) -> Option<u64> {
+    number(text)?.ok()
+}
+
+/// Hex digits with an optional `0x`: the number, or an error beyond 64 bits.
+fn number(text: &str) -> Option<Result<u64, ()>> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let significant = digits.trim_start_matches('0');
+    if significant.is_empty() {
+        return Some(Ok(0));
+    }
+    Some(u64::from_str_radix(significant, 16).map_err(|_| ()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbol::{SourceType, SymbolId};
+    use crate::{AddressSet, BlockSource, DataOrganization, MemoryBlock, ProgramInfo};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn program() -> Program {
+        let info = ProgramInfo { address_bits: 64, ..ProgramInfo::default() };
+        let mut p = Program::new(info, false, DataOrganization::default());
+        Arc::make_mut(&mut p.spaces).add_overlay(".comment", SpaceId::OTHER);
+        Arc::make_mut(&mut p.spaces).add_overlay("odd:name:", SpaceId::OTHER);
+        let block = MemoryBlock::new(".text", Address::ram(0x1000), 0x100, BlockSource::Zero);
+        p.memory.add_block(block).expect("nothing is in the way");
+        let ns = p.symbols.namespace("ns", SymbolId::GLOBAL, SymbolKind::Namespace);
+        let user = SourceType::UserDefined;
+        p.add_label(Address::ram(0x1004), "main", SymbolId::GLOBAL, user);
+        p.add_label(Address::ram(0x1008), "inner", ns, user);
+        p.add_label(Address::ram(0x100c), "twice", SymbolId::GLOBAL, user);
+        p.add_label(Address::ram(0x1010), "twice", ns, user);
+        p.add_label(Address::ram(0x1014), "operator+", SymbolId::GLOBAL, user);
+        p.add_label(Address::ram(0x1018), "beef", SymbolId::GLOBAL, user);
+        p.add_label(Address::external(1), "puts", SymbolId::GLOBAL, user);
+        p.add_function(Address::ram(0x1020), AddressSet::new());
+        p
+    }
+
+    #[test]
+    fn every_spelling_reads() {
+        let p = program();
+        let overlay = p.spaces.by_name(".comment").expect("was added").id;
+        let cases = [
+            ("1000", Address::ram(0x1000)),
+            (" 0x1000 ", Address::ram(0x1000)),
+            ("ram:1000", Address::ram(0x1000)),
+            ("ram::0x1000", Address::ram(0x1000)),
+            ("beef", Address::ram(0xbeef)),
+            ("main", Address::ram(0x1004)),
+            ("main+10", Address::ram(0x1014)),
+            ("main + 0x10 - 4", Address::ram(0x1010)),
+            ("ns::inner", Address::ram(0x1008)),
+            ("inner", Address::ram(0x1008)),
+            ("ns::twice-4", Address::ram(0x100c)),
+            ("operator+", Address::ram(0x1014)),
+            ("operator++1", Address::ram(0x1015)),
+            (".text", Address::ram(0x1000)),
+            ("1000-1", Address::ram(0xfff)),
+            ("FUN_00001020", Address::ram(0x1020)),
+            ("DAT_00001030", Address::ram(0x1030)),
+            (".comment:0", Address::new(overlay, 0)),
+            (".comment::00000026", Address::new(overlay, 0x26)),
+            ("puts", Address::external(1)),
+            ("Stack[-0x10]", Address::stack(-0x10)),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(p.parse_address(text), Ok(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_stub_stands_for_its_library_function() {
+        let mut p = program();
+        p.functions.edit(Address::ram(0x1020), |f| f.thunk_of = Some(Address::external(1)));
+        assert_eq!(p.parse_address("puts"), Ok(Address::ram(0x1020)));
+    }
+
+    #[test]
+    fn refusals_say_why() {
+        let p = program();
+        assert_eq!(p.parse_address("  "), Err(AddressTextError::Blank));
+        assert_eq!(p.parse_address("nowhere"), Err(AddressTextError::Unknown));
+        assert_eq!(p.parse_address("main+xyz"), Err(AddressTextError::Unknown));
+        let both = vec![Address::ram(0x100c), Address::ram(0x1010)];
+        assert_eq!(p.parse_address("twice"), Err(AddressTextError::Ambiguous(both)));
+        let beyond = p.parse_address("1ffffffffffffffff");
+        assert!(matches!(beyond, Err(AddressTextError::OutOfSpace { .. })));
+        assert!(matches!(
+            p.parse_address("EXTERNAL:100000000"),
+            Err(AddressTextError::OutOfSpace { .. })
+        ));
+        assert!(matches!(p.parse_address("0-1"), Err(AddressTextError::OutOfSpace { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn every_printed_address_reads_back(space in 0usize..7, offset: u64) {
+            let p = program();
+            let space = p.spaces.iter().nth(space).expect("seven spaces");
+            let offset = if space.id == SpaceId::STACK { offset } else { offset & space.max_offset() };
+            let address = Address::new(space.id, offset);
+            prop_assert_eq!(p.parse_address(&p.spaces.print(address).to_string()), Ok(address));
+        }
+
+        #[test]
+        fn nothing_panics(text in ".{0,40}") {
+            let _ = program().parse_address(&text);
+        }
+    }
+}
