@@ -1,0 +1,141 @@
+//! The start-up keys as a table: who takes which, and what people read about
+//! them. The parser and the help text both come from here.
+
+use super::Command;
+use Command::{Mcp, Serve, Stdio, Ws};
+
+/// One start-up argument.
+#[derive(Debug)]
+pub struct Key {
+    /// How it is written before the `=`.
+    pub name: &'static str,
+    /// What stands after the `=`.
+    pub value: &'static str,
+    /// One sentence, default included.
+    pub text: &'static str,
+    /// Whether the bare word `--name` means `true`.
+    pub flag: bool,
+    commands: &'static [Command],
+}
+
+impl Key {
+    /// Whether a command takes this key.
+    pub fn belongs_to(&self, command: Command) -> bool {
+        self.commands.contains(&command)
+    }
+}
+
+const ALL: &[Command] = &[Serve, Ws, Mcp, Stdio];
+const SOCKETS: &[Command] = &[Serve, Ws, Mcp];
+const TOOLS: &[Command] = &[Serve, Mcp, Stdio];
+
+const fn key(
+    name: &'static str,
+    value: &'static str,
+    commands: &'static [Command],
+    text: &'static str,
+) -> Key {
+    Key { name, value, text, flag: false, commands }
+}
+
+const fn flag(name: &'static str, commands: &'static [Command], text: &'static str) -> Key {
+    Key { name, value: "true|false", text, flag: true, commands }
+}
+
+/// Every key, in the order of the help text.
+pub const KEYS: &[Key] = &[
+    key(
+        "host",
+        "NAME",
+        SOCKETS,
+        "Address to listen on (default 127.0.0.1); any other than loopback needs a token.",
+    ),
+    key(
+        "port",
+        "PORT",
+        &[Ws, Mcp],
+        "Port (default 8765 for ws, 8766 for mcp); 0 picks a free one.",
+    ),
+    key("path", "PATH", &[Ws, Mcp], "Path (default /ws/agent for ws, /mcp for mcp)."),
+    key("ws_port", "PORT", &[Serve], "WebSocket port (default 8765); 0 picks a free one."),
+    key("ws_path", "PATH", &[Serve], "WebSocket path (default /ws/agent)."),
+    key("mcp_port", "PORT", &[Serve], "MCP port (default 8766); 0 picks a free one."),
+    key("mcp_path", "PATH", &[Serve], "MCP path (default /mcp)."),
+    key("ws_url", "URL", &[Ws], "Connect out to this WebSocket server in place of listening."),
+    key(
+        "exit_deadline_sec",
+        "SECONDS",
+        &[Ws],
+        "With ws_url: end the process this long after the session at the latest.",
+    ),
+    key(
+        "token",
+        "SECRET",
+        SOCKETS,
+        "Bearer token that clients must send; GHIDRA_BRIDGE_TOKEN or token_file keep it out of process lists.",
+    ),
+    key("token_file", "FILE", SOCKETS, "File that holds the token."),
+    key("session_id", "TEXT", ALL, "Name of the session (default: the program's name)."),
+    key("tool_prefix", "TEXT", TOOLS, "Prefix of the MCP tool names (default ghidra)."),
+    key(
+        "tool_names",
+        "dotted|underscore",
+        TOOLS,
+        "How tool names are listed; both are accepted (default dotted).",
+    ),
+    key(
+        "tool_schemas",
+        "compact|full",
+        TOOLS,
+        "Short schemas for any client, or one alternative per operation (default compact).",
+    ),
+    key(
+        "analysis",
+        "background|wait|off",
+        ALL,
+        "When the program is analysed (default background).",
+    ),
+    key(
+        "language",
+        "ID",
+        ALL,
+        "Language to use in place of the detected one, such as x86:LE:64:default.",
+    ),
+    key("base", "ADDRESS", ALL, "Image base, hexadecimal."),
+    key("loader", "auto|elf|pe|macho|raw", ALL, "File format (default auto)."),
+    key(
+        "project",
+        "FILE|none",
+        ALL,
+        "Project file that keeps edits; only none is available yet (default none).",
+    ),
+    flag("read_only", ALL, "Refuse every change (default false)."),
+    key("log", "FILE|stderr", ALL, "Where requests are logged (default: nowhere)."),
+    key(
+        "max_body",
+        "BYTES",
+        ALL,
+        "Longest message accepted, with k or m for KiB or MiB (default 16m).",
+    ),
+    key("max_clients", "COUNT", SOCKETS, "Connections served at once (default 256)."),
+];
+
+/// Finds a key by name.
+pub fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_well_formed() {
+        for (index, key) in KEYS.iter().enumerate() {
+            assert!(key.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{}", key.name);
+            assert!(key.text.ends_with('.'), "{}", key.name);
+            assert!(!key.commands.is_empty(), "{}", key.name);
+            assert!(KEYS[..index].iter().all(|other| other.name != key.name), "{} twice", key.name);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The Model Context Protocol over sockets and pipes: the tools, and the two
+//! transports that carry them.
+
+mod answer;
+mod help;
+mod http;
+pub(crate) mod listener;
+mod schema;
+pub(crate) mod stdio;
+pub(crate) mod tools;

@@ -1,0 +1,321 @@
+//! MCP over HTTP: the fixed order of tests that every request passes, and the
+//! answers in the form each era wants.
+
+use crate::auth;
+use crate::log::Line;
+use crate::origin;
+use crate::service::Service;
+use api::CancelToken;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Body, Incoming};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use jsonrpc::Id;
+use mcp::{Failure, Header, Headers, Source, Version};
+use serde_json::Value;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+use super::answer;
+
+/// How long a request body may take to arrive.
+const BODY_LIMIT: Duration = Duration::from_secs(30);
+/// What is read away, and for how long, before a refusal is sent.
+const DRAIN_BYTES: usize = 64 << 20;
+const DRAIN_TIME: Duration = Duration::from_secs(3);
+
+const ALLOW: &str = "POST, OPTIONS";
+const REQUEST_HEADERS: &str =
+    "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name";
+
+/// Where the endpoint is and what it serves.
+pub(crate) struct Endpoint {
+    pub host: String,
+    pub path: String,
+    pub service: Arc<Service>,
+}
+
+type Reply = Response<Full<Bytes>>;
+
+/// Answers one HTTP request.
+pub(crate) async fn handle(
+    endpoint: Arc<Endpoint>,
+    request: Request<Incoming>,
+) -> Result<Reply, Infallible> {
+    let started = Instant::now();
+    let (parts, body) = request.into_parts();
+    let exchange = Exchange { endpoint: &endpoint, head: &parts };
+    let mut seen = Seen::default();
+    let mut reply = match exchange.gate() {
+        Err(refusal) => {
+            exchange.drain(body).await;
+            *refusal
+        }
+        Ok(()) => exchange.post(body, &mut seen).await,
+    };
+    exchange.add_cors(&mut reply);
+    endpoint.service.log.mcp(&Line {
+        id: seen.id.as_ref(),
+        method: seen.method.as_deref().or_else(|| parts.method.as_str().into()),
+        tool: seen.tool.as_deref(),
+        ok: reply.status().is_success() && !seen.failed,
+        status: reply.status().as_u16(),
+        elapsed: started.elapsed(),
+    });
+    Ok(reply)
+}
+
+/// What the log says about a request.
+#[derive(Default)]
+struct Seen {
+    id: Option<Id>,
+    method: Option<String>,
+    tool: Option<String>,
+    failed: bool,
+}
+
+struct Exchange<'a> {
+    endpoint: &'a Endpoint,
+    head: &'a hyper::http::request::Parts,
+}
+
+impl Exchange<'_> {
+    /// Everything that is settled before the body is read.
+    fn gate(&self) -> Result<(), Box<Reply>> {
+        let Exchange { endpoint, head } = self;
+        if head.uri.path() != endpoint.path {
+            return Err(Box::new(plain(StatusCode::NOT_FOUND, "There is no MCP here.\n")));
+        }
+        if auth::query_has_token(head.uri.query().unwrap_or_default()) {
+            let message = "Send the token in the Authorization header, not in the query.";
+            return Err(self.refuse(&Failure::invalid_request(message)));
+        }
+        if !self.origin_is_allowed() {
+            return Err(self.refuse(&Failure::refused(403, "Pages of this origin may not call.")));
+        }
+        match head.method {
+            Method::POST => {}
+            Method::OPTIONS => return Err(Box::new(preflight())),
+            _ => {
+                let mut reply = self.refuse(&Failure::refused(405, "Use POST."));
+                reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static(ALLOW));
+                return Err(reply);
+            }
+        }
+        let credentials = values(&head.headers, &header::AUTHORIZATION);
+        if !auth::admits(endpoint.service.token.as_ref(), credentials) {
+            let mut reply = self.refuse(&Failure::unauthorized());
+            let scheme = HeaderValue::from_static("Bearer");
+            reply.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+            return Err(reply);
+        }
+        if !is_json(&head.headers) {
+            let message = "The Content-Type must be application/json.";
+            return Err(self.refuse(&Failure::refused(415, message)));
+        }
+        Ok(())
+    }
+
+    fn origin_is_allowed(&self) -> bool {
+        origin::admits(&self.endpoint.host, values(&self.head.headers, &header::ORIGIN))
+    }
+
+    async fn post(&self, body: Incoming, seen: &mut Seen) -> Reply {
+        let limit = self.endpoint.service.limits.max_body;
+        if body.size_hint().lower() > limit as u64 {
+            self.drain(body).await;
+            return self.too_long(limit);
+        }
+        let body = match timeout(BODY_LIMIT, Limited::new(body, limit).collect()).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => return self.too_long(limit),
+            Ok(Err(_)) => {
+                return *self.refuse(&Failure::invalid_request("The body is broken off."));
+            }
+            Err(_) => {
+                return *self.refuse(&Failure::refused(408, "The body took too long to arrive."));
+            }
+        };
+        self.message(&body, seen).await
+    }
+
+    fn too_long(&self, limit: usize) -> Reply {
+        let message = format!("The body is longer than {limit} bytes.");
+        *self.refuse(&Failure::refused(413, message))
+    }
+
+    async fn message(&self, body: &[u8], seen: &mut Seen) -> Reply {
+        let headers = self.headers();
+        let message = match mcp::read(body) {
+            Ok(message) => message,
+            Err(refusal) => {
+                seen.id.clone_from(&refusal.id);
+                return match &refusal.id {
+                    Some(id) => failed(id, &refusal.failure),
+                    None => self.failed_without_id(refusal.version, &refusal.failure),
+                };
+            }
+        };
+        seen.method = Some(message.method.clone());
+        let Some(id) = message.id else {
+            return match mcp::gate_notification(&headers) {
+                Ok(()) => empty(StatusCode::ACCEPTED),
+                Err(failure) => self.failed_without_id(None, &failure),
+            };
+        };
+        seen.id = Some(id.clone());
+        let routed = mcp::choose(&message.method, &message.params, Source::Http(&headers))
+            .and_then(|era| answer::Request::route(era, &message.method, message.params));
+        let answered = match routed {
+            Ok(request) => {
+                seen.tool = request.tool().map(str::to_owned);
+                self.carry_out(request).await
+            }
+            Err(failure) => Err(failure),
+        };
+        match answered {
+            Ok(answer) => {
+                seen.failed = answer.failed;
+                json(StatusCode::OK, &mcp::success(&id, answer.result))
+            }
+            Err(failure) => failed(&id, &failure),
+        }
+    }
+
+    /// When the client hangs up, this future is dropped: modern work is then
+    /// given up, while legacy work goes on without it.
+    async fn carry_out(&self, request: answer::Request) -> Result<answer::Answer, Failure> {
+        let service = &self.endpoint.service;
+        let cancel = CancelToken::new();
+        if !request.is_long() {
+            return request.answer(service, cancel);
+        }
+        let mutating = request.changes_something(&service.catalog);
+        let guard = request.ends_with_its_client().then(|| CancelOnDrop(cancel.clone()));
+        let work = {
+            let service = Arc::clone(service);
+            tokio::task::spawn_blocking(move || {
+                let answer = request.answer(&service, cancel);
+                (answer, mutating && service.bridge.is_shutting_down())
+            })
+        };
+        let (answer, ending) = work.await.map_err(|_| Failure::internal())?;
+        drop(guard);
+        if ending {
+            service.stop.stop_soon();
+        }
+        answer
+    }
+
+    fn headers(&self) -> Headers<'_> {
+        let read = |name: &'static str| {
+            Header::from_values(values(&self.head.headers, &HeaderName::from_static(name)))
+        };
+        Headers {
+            version: read("mcp-protocol-version"),
+            method: read("mcp-method"),
+            name: read("mcp-name"),
+        }
+    }
+
+    fn refuse(&self, failure: &Failure) -> Box<Reply> {
+        Box::new(self.failed_without_id(None, failure))
+    }
+
+    fn failed_without_id(&self, version: Option<Version>, failure: &Failure) -> Reply {
+        let version = version.or_else(|| match self.headers().version {
+            Header::Text(text) => Version::legacy(&text),
+            Header::Absent | Header::Unusable => None,
+        });
+        json(status(failure), &mcp::error_without_id(version, failure))
+    }
+
+    /// An allowed page may read any answer, errors included.
+    fn add_cors(&self, reply: &mut Reply) {
+        let Some(origin) = self.head.headers.get(header::ORIGIN) else { return };
+        if self.origin_is_allowed() && !origin.as_bytes().trim_ascii().is_empty() {
+            let headers = reply.headers_mut();
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+        }
+    }
+
+    /// Reads the body away, so that closing the socket does not destroy the
+    /// answer. A client that waits for permission to send gets none.
+    async fn drain(&self, mut body: Incoming) {
+        if self.head.headers.contains_key(header::EXPECT) {
+            return;
+        }
+        let rest = async {
+            let mut total = 0;
+            while let Some(Ok(frame)) = body.frame().await {
+                total += frame.data_ref().map_or(0, Bytes::len);
+                if total > DRAIN_BYTES {
+                    return;
+                }
+            }
+        };
+        let _ = timeout(DRAIN_TIME, rest).await;
+    }
+}
+
+struct CancelOnDrop(CancelToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+fn values<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
+    headers.get_all(name).iter().map(HeaderValue::as_bytes)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut types = values(headers, &header::CONTENT_TYPE);
+    let (Some(value), None) = (types.next(), types.next()) else { return false };
+    let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+fn status(failure: &Failure) -> StatusCode {
+    StatusCode::from_u16(failure.http_status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+fn failed(id: &Id, failure: &Failure) -> Reply {
+    json(status(failure), &mcp::error(id, failure))
+}
+
+fn json(status: StatusCode, message: &Value) -> Reply {
+    body(status, "application/json", message.to_string())
+}
+
+fn plain(status: StatusCode, text: &str) -> Reply {
+    body(status, "text/plain; charset=utf-8", text.to_owned())
+}
+
+fn body(status: StatusCode, media_type: &'static str, text: String) -> Reply {
+    let mut reply = Response::new(Full::new(Bytes::from(text)));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    reply
+}
+
+fn empty(status: StatusCode) -> Reply {
+    let mut reply = Response::new(Full::default());
+    *reply.status_mut() = status;
+    reply
+}
+
+fn preflight() -> Reply {
+    let mut reply = empty(StatusCode::NO_CONTENT);
+    let headers = reply.headers_mut();
+    headers.insert(header::ALLOW, HeaderValue::from_static(ALLOW));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(ALLOW));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(REQUEST_HEADERS));
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    reply
+}

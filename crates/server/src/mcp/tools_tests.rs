@@ -1,0 +1,358 @@
+//! The tool list as clients see it, held against what real clients refuse.
+
+use super::*;
+
+/// What a list may weigh: about 8,000 tokens.
+const BUDGET: usize = 32_000;
+
+fn style(names: ToolNames, schemas: ToolSchemas) -> ToolStyle {
+    ToolStyle { prefix: "ghidra".into(), names, schemas }
+}
+
+fn catalog(schemas: ToolSchemas) -> Catalog {
+    Catalog::new(style(ToolNames::Dotted, schemas), false)
+}
+
+fn both() -> [Catalog; 2] {
+    [catalog(ToolSchemas::Compact), catalog(ToolSchemas::Full)]
+}
+
+fn tools(catalog: &Catalog) -> &[Value] {
+    catalog.list().as_array().expect("a list")
+}
+
+/// Every schema node below `node`, with its path.
+fn walk(path: &str, node: &Value, visit: &mut impl FnMut(&str, &Value)) {
+    visit(path, node);
+    for name in ["properties", "$defs"] {
+        for (member, child) in node.get(name).and_then(Value::as_object).into_iter().flatten() {
+            walk(&format!("{path}/{name}/{member}"), child, visit);
+        }
+    }
+    if let Some(items) = node.get("items") {
+        walk(&format!("{path}/items"), items, visit);
+    }
+    for name in ["oneOf", "anyOf", "allOf"] {
+        for child in node.get(name).and_then(Value::as_array).into_iter().flatten() {
+            walk(&format!("{path}/{name}"), child, visit);
+        }
+    }
+}
+
+fn every_node(catalog: &Catalog, visit: &mut impl FnMut(&str, &Value)) {
+    for tool in tools(catalog) {
+        for name in ["inputSchema", "outputSchema"] {
+            walk(&format!("{}/{name}", tool["name"]), &tool[name], visit);
+        }
+    }
+}
+
+#[test]
+fn fifteen_tools_help_first() {
+    let expected = [
+        "help",
+        "bridge",
+        "program",
+        "address",
+        "memory",
+        "listing",
+        "global_variable",
+        "function",
+        "analysis",
+        "decompilation",
+        "symbol",
+        "reference",
+        "comment",
+        "data_type",
+        "batch",
+    ];
+    for catalog in both() {
+        let names: Vec<&str> = tools(&catalog).iter().filter_map(|t| t["name"].as_str()).collect();
+        let dotted: Vec<String> = expected.iter().map(|name| format!("ghidra.{name}")).collect();
+        assert_eq!(names, dotted);
+    }
+    let underscore = Catalog::new(style(ToolNames::Underscore, ToolSchemas::Compact), false);
+    assert_eq!(tools(&underscore)[4]["name"], "ghidra_memory");
+    for tool in tools(&underscore) {
+        let name = tool["name"].as_str().expect("a name");
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        assert!(name.chars().all(fits) && name.len() <= 40, "{name}: strict clients allow no more");
+    }
+}
+
+#[test]
+fn the_compact_list_is_short() {
+    let size = catalog(ToolSchemas::Compact).list().to_string().len();
+    assert!(size < BUDGET, "{size} bytes");
+}
+
+#[test]
+fn compact_schemas_use_no_more_than_every_client_knows() {
+    every_node(&catalog(ToolSchemas::Compact), &mut |path, node| {
+        let members = node.as_object().unwrap_or_else(|| panic!("{path} is no object"));
+        let kind = members.get("type").and_then(Value::as_str);
+        let kind = kind.unwrap_or_else(|| panic!("{path} needs exactly one type: {node}"));
+        for name in members.keys() {
+            let known = ["type", "properties", "required", "items", "enum", "description"];
+            let closed = name == "additionalProperties" && path.ends_with("inputSchema");
+            assert!(known.contains(&name.as_str()) || closed, "{path} has {name}");
+        }
+        assert_eq!(kind == "array", members.contains_key("items"), "{path}");
+        if let Some(values) = members.get("enum").and_then(Value::as_array) {
+            assert!(kind == "string" && !values.is_empty(), "{path}");
+            assert!(values.iter().all(|value| value.as_str().is_some_and(|v| !v.is_empty())));
+        }
+    });
+}
+
+#[test]
+fn full_schemas_are_self_contained() {
+    for tool in tools(&catalog(ToolSchemas::Full)) {
+        for name in ["inputSchema", "outputSchema"] {
+            let schema = &tool[name];
+            walk(name, schema, &mut |path, node| {
+                let Some(reference) = node.get("$ref").and_then(Value::as_str) else { return };
+                let pointer = reference.strip_prefix('#').expect("a local reference");
+                assert!(schema.pointer(pointer).is_some(), "{} {path}: {reference}", tool["name"]);
+            });
+        }
+    }
+}
+
+#[test]
+fn definitions_of_one_tool_agree() {
+    for domain in api::registry().domains() {
+        for pick in [Method::input_schema, Method::output_schema] {
+            let mut seen = Map::new();
+            for method in served(domain.name, false) {
+                let found = pick(method).get("$defs").and_then(Value::as_object);
+                for (name, definition) in found.into_iter().flatten() {
+                    let first = seen.entry(name.clone()).or_insert(definition.clone());
+                    assert_eq!(first, definition, "{}: {name}", domain.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn roots_are_objects_that_name_their_properties() {
+    for catalog in both() {
+        for tool in tools(&catalog) {
+            for name in ["inputSchema", "outputSchema"] {
+                assert_eq!(tool[name]["type"], "object", "{}", tool["name"]);
+                let properties = tool[name].get("properties").and_then(Value::as_object);
+                let plain = properties.into_iter().flatten().all(|(_, node)| node.is_object());
+                assert!(plain, "{}: boolean schemas break older clients", tool["name"]);
+            }
+        }
+        for tool in &tools(&catalog)[1..] {
+            let input = &tool["inputSchema"];
+            assert_eq!(input["required"], json!(["operation"]));
+            assert!(input.pointer("/properties/params").is_some());
+            let names = input.pointer("/properties/operation/enum").and_then(Value::as_array);
+            assert!(names.is_some_and(|names| !names.is_empty()), "{}", tool["name"]);
+        }
+    }
+}
+
+#[test]
+fn descriptions_name_every_operation() {
+    let catalog = catalog(ToolSchemas::Compact);
+    let mut count = 0;
+    for (tool, domain) in tools(&catalog)[1..].iter().zip(api::registry().domains()) {
+        let text = tool["description"].as_str().expect("a description");
+        for method in served(domain.name, false) {
+            assert!(text.contains(&format!("\n{}: ", method.operation())), "{text}");
+            count += 1;
+        }
+    }
+    assert_eq!(count, 55);
+    let memory = tools(&catalog)[4]["description"].as_str().expect("a description");
+    assert!(memory.contains("\nread: selector{address}, "), "{memory}");
+}
+
+#[test]
+fn annotations_tell_the_truth() {
+    for catalog in both() {
+        for tool in tools(&catalog) {
+            assert_eq!(tool["annotations"]["openWorldHint"], false);
+        }
+        let hints = |index: usize| {
+            let hints = &tools(&catalog)[index]["annotations"];
+            [&hints["readOnlyHint"], &hints["destructiveHint"], &hints["idempotentHint"]]
+                .map(|hint| hint.as_bool().expect("a boolean"))
+        };
+        assert_eq!(hints(0), [true, false, true], "help");
+        assert_eq!(hints(3), [true, false, true], "address");
+        assert_eq!(hints(9), [true, false, true], "decompilation");
+        assert_eq!(hints(4), [false, true, true], "memory");
+        assert_eq!(hints(14), [false, true, false], "batch");
+    }
+}
+
+#[test]
+fn read_only_lists_only_what_reads() {
+    let catalog = Catalog::new(style(ToolNames::Dotted, ToolSchemas::Full), true);
+    let names: Vec<&str> = tools(&catalog).iter().filter_map(|t| t["name"].as_str()).collect();
+    assert!(!names.contains(&"ghidra.batch"), "it has nothing left");
+    let memory =
+        tools(&catalog).iter().find(|tool| tool["name"] == "ghidra.memory").expect("memory");
+    let operations = memory.pointer("/inputSchema/properties/operation/enum").expect("operations");
+    assert_eq!(operations, &json!(["block.get", "block.list", "read", "search"]));
+    assert_eq!(memory["annotations"]["readOnlyHint"], true);
+}
+
+fn call(catalog: &Catalog, name: &str, arguments: Value) -> Result<Result<Value, Value>, i64> {
+    let bridge = Bridge::new(engine::Session::default(), api::BridgeOptions::default());
+    let arguments = arguments.as_object().cloned().unwrap_or_default();
+    catalog.call(&bridge, name, arguments, CancelToken::new()).map_err(|failure| {
+        assert_eq!(failure.http_status, 400);
+        failure.code
+    })
+}
+
+fn error(outcome: Result<Result<Value, Value>, i64>) -> (u64, String, String) {
+    let error = outcome.expect("a tool error").expect_err("an error");
+    assert_eq!(error.as_object().map(Map::len), Some(5), "{error}");
+    let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+    assert!(!text("message").is_empty());
+    (error["status"].as_u64().unwrap_or_default(), text("code"), text("target"))
+}
+
+#[test]
+fn names_are_found_in_both_spellings() {
+    for catalog in both() {
+        for name in ["ghidra.help", "ghidra_help"] {
+            assert!(call(&catalog, name, json!({})).is_ok_and(|outcome| outcome.is_ok()));
+        }
+        for name in [
+            "ghidra.nope",
+            "help",
+            "other.help",
+            "ghidrahelp",
+            "ghidra-help",
+            "GHIDRA.help",
+            "ghidra..help",
+            "ghidra.",
+        ] {
+            assert_eq!(call(&catalog, name, json!({})), Err(-32602), "{name}");
+        }
+    }
+}
+
+#[test]
+fn help_leads_from_domains_to_schemas() {
+    let catalog = catalog(ToolSchemas::Compact);
+    let help = |arguments: Value| call(&catalog, "ghidra.help", arguments).expect("a tool");
+    let all = help(json!({})).expect("domains");
+    assert_eq!(all.as_object().map(Map::len), Some(1));
+    assert_eq!(all["domains"].as_array().map(Vec::len), Some(14));
+    assert_eq!(all["domains"][3], "ghidra.memory");
+
+    for domain in ["memory", "ghidra.memory", "ghidra_memory"] {
+        let memory = help(json!({ "domain": domain })).expect("operations");
+        assert_eq!(
+            memory,
+            json!({
+                "domain": "ghidra.memory",
+                "operations": ["block.get", "block.list", "read", "search", "write"],
+            })
+        );
+    }
+
+    let read = help(json!({"domain": "memory", "operation": "read"})).expect("schemas");
+    let names: Vec<&String> = read.as_object().expect("an object").keys().collect();
+    let wanted =
+        ["domain", "operation", "method", "description", "inputSchema", "outputSchema", "effects"];
+    assert_eq!(names, wanted);
+    assert_eq!(read["method"], "memory.read");
+    assert_eq!(read["effects"].as_object().map(Map::len), Some(6));
+
+    for (arguments, target) in [
+        (json!({"operation": "read"}), "/domain"),
+        (json!({"domain": "nope"}), "/domain"),
+        (json!({"domain": "other.memory"}), "/domain"),
+        (json!({"domain": 1}), "/domain"),
+        (json!({"domain": "memory", "operation": "nope"}), "/operation"),
+        (json!({"domain": "memory", "operation": "memory.read"}), "/operation"),
+        (json!({"extra": 1}), "/extra"),
+        (json!({"a/b~c": 1}), "/a~1b~0c"),
+    ] {
+        let outcome = call(&catalog, "ghidra.help", arguments.clone());
+        assert_eq!(error(outcome), (400, "invalid_request".into(), target.into()), "{arguments}");
+    }
+}
+
+#[test]
+fn every_operation_can_be_asked_about() {
+    for catalog in both() {
+        for method in api::registry().methods().iter().filter(|method| !method.websocket_only()) {
+            let arguments = json!({"domain": method.domain(), "operation": method.operation()});
+            let entry =
+                call(&catalog, "ghidra.help", arguments).expect("a tool").expect("an entry");
+            assert_eq!(entry["method"], method.name());
+        }
+    }
+}
+
+#[test]
+fn bad_arguments_are_tool_errors() {
+    let catalog = catalog(ToolSchemas::Compact);
+    for (arguments, code, target) in [
+        (json!({}), "missing_field", "/operation"),
+        (json!({"operation": null}), "missing_field", "/operation"),
+        (json!({"operation": 1}), "invalid_type", "/operation"),
+        (json!({"operation": ""}), "invalid_enum", "/operation"),
+        (json!({"operation": "memory.read"}), "invalid_enum", "/operation"),
+        (json!({"operation": "read", "address": "main"}), "invalid_request", "/address"),
+        (json!({"operation": "read", "params": []}), "invalid_type", "/params"),
+        (json!({"operation": "read", "params": 1}), "invalid_type", "/params"),
+        (json!({"operation": "read", "params": "nonsense"}), "invalid_type", "/params"),
+        (json!({"operation": "read", "params": "[]"}), "invalid_type", "/params"),
+        (json!({"operation": "read"}), "missing_field", "/params/selector"),
+        (json!({"operation": "read", "params": null}), "missing_field", "/params/selector"),
+        (json!({"operation": "read", "params": "{}"}), "missing_field", "/params/selector"),
+        (
+            json!({"operation": "read", "params": {"selector": {}}}),
+            "missing_field",
+            "/params/selector/address",
+        ),
+        (
+            json!({"operation": "read", "params": "{\"selector\":{}}"}),
+            "missing_field",
+            "/params/selector/address",
+        ),
+    ] {
+        let outcome = call(&catalog, "ghidra.memory", arguments.clone());
+        assert_eq!(error(outcome), (400, code.into(), target.into()), "{arguments}");
+    }
+}
+
+#[test]
+fn interface_get_has_no_tool() {
+    let catalog = catalog(ToolSchemas::Full);
+    for method in api::registry().methods().iter().filter(|method| method.websocket_only()) {
+        for domain in api::registry().domains() {
+            let name = catalog.name(domain.name);
+            for operation in [method.operation(), method.name()] {
+                let known = api::registry().operation(domain.name, operation);
+                if known.is_none_or(|known| known.name() == method.name()) {
+                    let outcome = call(&catalog, &name, json!({"operation": operation}));
+                    assert_eq!(error(outcome).1, "invalid_enum");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_contract_holds_the_list_and_every_operation() {
+    for catalog in both() {
+        let contract: Value = serde_json::from_str(&catalog.contract()).expect("JSON");
+        assert_eq!(contract["protocol_version"], "2026-07-28");
+        assert_eq!(&contract["tools"], catalog.list());
+        let operations = contract["operations"].as_array().expect("operations");
+        assert_eq!(operations.len(), 55);
+    }
+}

@@ -1,0 +1,39 @@
+//! What every transport shares: the open program, the tools, the rules of
+//! admission, the log and the signal that ends it all.
+
+use crate::auth::Token;
+use crate::config::{Config, Limits};
+use crate::log::RequestLog;
+use crate::mcp::tools::Catalog;
+use crate::shutdown::Stop;
+use api::Bridge;
+use std::sync::Arc;
+
+/// One served program.
+pub struct Service {
+    pub(crate) bridge: Arc<Bridge>,
+    pub(crate) catalog: Catalog,
+    pub(crate) token: Option<Token>,
+    pub(crate) limits: Limits,
+    pub(crate) log: RequestLog,
+    pub(crate) stop: Stop,
+}
+
+impl Service {
+    /// Puts a program behind the rules of a configuration.
+    pub fn new(bridge: Arc<Bridge>, config: &Config, log: RequestLog, stop: Stop) -> Arc<Service> {
+        Arc::new(Service {
+            bridge,
+            catalog: Catalog::new(config.tools.clone(), config.read_only),
+            token: config.token.clone(),
+            limits: config.limits,
+            log,
+            stop,
+        })
+    }
+
+    /// Whether a method may change anything, the session included.
+    pub(crate) fn changes_something(&self, method: &str) -> bool {
+        api::registry().find(method).is_some_and(|method| !method.effects().read_only)
+    }
+}
