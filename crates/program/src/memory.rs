@@ -124,6 +124,13 @@ impl MemoryBlock {
         !matches!(self.source, BlockSource::Uninitialized)
     }
 
+    /// Gives a block without bytes zeros instead.
+    pub fn initialize(&mut self) {
+        if !self.is_initialized() {
+            self.source = BlockSource::Zero;
+        }
+    }
+
     /// Whether the block lies in an overlay space.
     pub fn is_overlay(&self) -> bool {
         self.start.space.is_overlay()

@@ -1,0 +1,170 @@
+//! The global offset table: pointers all of it, and treated as constant.
+
+use super::external::ARTIFICIAL;
+use super::relocate::Site;
+use super::{Loader, SOURCE};
+use program::{Address, BlockSource, MemoryBlock, Permissions, Relocation};
+
+/// Bytes of a PLT's head, which bears no function's name.
+const PLT_HEAD: u64 = 16;
+
+/// The made-up table of object files, which have none yet.
+const MADE_UP: &str = "%got";
+
+impl Loader {
+    /// The made-up table's slot for the symbol of a relocation.
+    pub(super) fn got_slot(&mut self, site: &Site) -> Option<Address> {
+        let word = self.file.word();
+        if let Some(slot) = self.got_slots.get(&site.symbol) {
+            return Some(*slot);
+        }
+        let count = self.got_slots.len() as u64;
+        let slot = match self.block_start(MADE_UP) {
+            Some(start) => {
+                let slot = start.checked_add(count * word)?;
+                if self.program.memory.contains(slot) || slot.offset > self.mask - word {
+                    return None;
+                }
+                self.program.memory.edit_block(start, |b| b.length += word);
+                slot
+            }
+            None => self.make_got(word)?,
+        };
+        self.got_slots.insert(site.symbol, slot);
+        self.write_word(slot, site.symbol);
+        self.mark_pointer(slot);
+        self.refer_to_value(slot);
+        Some(slot)
+    }
+
+    fn make_got(&mut self, length: u64) -> Option<Address> {
+        let start = Address::ram(self.find_room()?.0);
+        let mut block = MemoryBlock::new(MADE_UP, start, length, BlockSource::Zero);
+        block.permissions = Permissions { read: true, artificial: true, ..Permissions::default() };
+        block.source_name = SOURCE.into();
+        block.comment = ARTIFICIAL.into();
+        self.program.memory.add_block(block).is_ok().then_some(start)
+    }
+
+    pub(super) fn mark_got(&mut self) {
+        if self.file.sections.is_empty() {
+            self.mark_dynamic_got();
+            return;
+        }
+        let tables: Vec<(Address, Address)> = self
+            .program
+            .memory
+            .blocks()
+            .iter()
+            .filter(|b| b.name.starts_with(".got") && b.loaded && !b.is_overlay())
+            .map(|b| (b.start, b.end()))
+            .collect();
+        for (start, end) in tables {
+            self.program.memory.edit_block(start, |b| b.permissions.write = false);
+            self.mark_table(start, end);
+        }
+        self.link_plt_symbols();
+    }
+
+    /// Without sections the table reaches as far as its relocations.
+    fn mark_dynamic_got(&mut self) {
+        use object::elf::{DT_JMPREL, DT_PLTGOT};
+        let Some(dynamic) = &self.file.dynamic else { return };
+        let (Some(got), Some(relocs)) = (dynamic.value(DT_PLTGOT), dynamic.value(DT_JMPREL)) else {
+            return;
+        };
+        let Some(offset) = self.file.offset_of(relocs) else { return };
+        let table = self.file.reloc_tables.iter().find(|t| t.offset == offset);
+        let last = table.and_then(|t| t.relocs.iter().map(|r| r.offset).max());
+        let Some(last) = last.filter(|last| *last >= got) else { return };
+        let Some(end) = last.checked_add(self.file.word() - 1) else { return };
+        let (start, end) = (self.ram(got), self.ram(end));
+        self.mark_table(start, end);
+    }
+
+    fn mark_table(&mut self, start: Address, end: Address) {
+        let initialized = self.program.memory.block_at(start).is_some_and(|b| b.is_initialized());
+        if !initialized {
+            return;
+        }
+        self.move_dynamic_pointer(start);
+        let word = self.file.word();
+        let mut at = start;
+        let most = self.file.bytes.len() as u64 / word;
+        for _ in 0..most {
+            if at > end || at.offset.checked_add(word - 1).is_none_or(|last| last > end.offset) {
+                break;
+            }
+            self.mark_pointer(at);
+            self.refer_to_value(at);
+            let Some(next) = at.checked_add(word) else { break };
+            at = next;
+        }
+    }
+
+    /// A reference to where the pointer at a place points, if that is memory.
+    pub(super) fn refer_to_value(&mut self, place: Address) {
+        let Some(value) = self.program.memory.read_uint(place, self.file.word() as u32) else {
+            return;
+        };
+        let target = Address::ram(value & self.mask);
+        if value != 0 && self.program.memory.contains(target) {
+            self.refer(place, target);
+        }
+    }
+
+    /// The first entry often is the dynamic table's address, without a
+    /// relocation.
+    fn move_dynamic_pointer(&mut self, start: Address) {
+        let Some(dynamic) = &self.file.dynamic else { return };
+        let word = self.file.word() as u32;
+        let stored = self.program.memory.read_uint(start, word);
+        if self.delta == 0 || stored != Some(dynamic.address) || dynamic.address == 0 {
+            return;
+        }
+        if self.relocations.iter().any(|r| r.address == start) {
+            return;
+        }
+        let moved = dynamic.address.wrapping_add(self.delta);
+        if self.write_word(start, moved) {
+            self.relocations.push(Relocation {
+                address: start,
+                kind: 0,
+                symbol: "".into(),
+                length: word as u8,
+                applied: true,
+            });
+        }
+    }
+
+    /// Writes a word of the file's class and byte order.
+    pub(super) fn write_word(&mut self, place: Address, value: u64) -> bool {
+        self.write_value(place, value, self.file.word() as usize)
+    }
+
+    /// Symbols that lie in the PLT stand for functions of other files.
+    fn link_plt_symbols(&mut self) {
+        if self.file.is_relocatable() {
+            return;
+        }
+        let Some(block) = self.program.memory.block_named(".plt") else { return };
+        if !block.permissions.execute || block.length <= PLT_HEAD {
+            return;
+        }
+        let head = match self.file.header.machine {
+            object::elf::EM_ARM | object::elf::EM_AARCH64 => 0,
+            _ => PLT_HEAD,
+        };
+        let (Some(start), end) = (block.start.checked_add(head), block.end()) else { return };
+        let named: Vec<(Address, std::sync::Arc<str>)> = self
+            .program
+            .symbols
+            .in_order((start, program::SymbolId(0)), end)
+            .filter(|(_, s)| s.primary && s.source == program::SourceType::Imported)
+            .map(|(_, s)| (s.address, s.name.clone()))
+            .collect();
+        for (place, name) in named {
+            self.link_function(&name, place);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Applies relocations: reads tables, finds places and symbols, and lets the
+//! machine's own rules say what to write.
+
+mod aarch64;
+mod x86_64;
+
+use super::Loader;
+use super::file::{ElfSymbol, Reloc, RelocForm, RelocTable};
+use program::{Address, Relocation, SpaceId};
+use std::sync::Arc;
+
+/// What became of a relocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// So many bytes were written.
+    Applied(u8),
+    /// Not known how, or not possible.
+    Unsupported,
+    /// The bytes cannot be written.
+    Unwritable,
+}
+
+/// A relocation with everything looked up.
+pub(super) struct Site {
+    pub(super) kind: u32,
+    pub(super) place: Address,
+    /// The addend of the table, if it has one.
+    pub(super) addend: Option<i64>,
+    /// Address of the symbol; zero without one.
+    pub(super) symbol: u64,
+    /// Whether a symbol is named but has no place.
+    pub(super) unresolved: bool,
+    pub(super) name: Arc<str>,
+}
+
+impl Loader {
+    pub(super) fn relocate(&mut self) {
+        let file = Arc::clone(&self.file);
+        for (index, table) in file.reloc_tables.iter().enumerate() {
+            self.mark_reloc_table(index);
+            self.relocate_table(table);
+        }
+    }
+
+    fn mark_reloc_table(&mut self, index: usize) {
+        let file = Arc::clone(&self.file);
+        let Some(table) = file.reloc_tables.get(index) else { return };
+        let place = match table.section {
+            Some(section) => self.section_place(section, 0),
+            None => self.file_place(table.offset, 1),
+        };
+        let Some(place) = place else { return };
+        match table.form {
+            RelocForm::Relr => {
+                let word =
+                    self.program.types.builtin(if file.header.is_64 { "qword" } else { "dword" });
+                let section = table.section.and_then(|s| file.sections.get(s));
+                let count = section.map_or(0, |s| s.size / file.word());
+                self.define_array(place, word, count);
+            }
+            form => {
+                let element = self.reloc_type(form == RelocForm::Rela);
+                self.define_array(place, element, table.relocs.len() as u64);
+            }
+        }
+    }
+
+    /// The address that a table's offsets count from.
+    fn table_base(&self, table: &RelocTable) -> Option<Address> {
+        let default = Address::ram(self.delta & self.mask);
+        let Some(target) = table.target else { return Some(default) };
+        let section = self.section_place(target, 0)?;
+        if self.file.is_relocatable() {
+            return Some(section);
+        }
+        if section.space == SpaceId::RAM {
+            return Some(default);
+        }
+        Some(Address::new(section.space, 0))
+    }
+
+    fn relocate_table(&mut self, table: &RelocTable) {
+        if table.relocs.is_empty() {
+            return;
+        }
+        let Some(base) = self.table_base(table) else {
+            self.warn("a relocation table patches a section that is not in memory");
+            return;
+        };
+        let file = Arc::clone(&self.file);
+        let symbols = table.symbols.and_then(|t| file.symbol_tables.get(t));
+        let symbols: &[ElfSymbol] = symbols.map_or(&[], |t| &t.symbols);
+        let relative = relative_kind(file.header.machine);
+        for reloc in &table.relocs {
+            let mut reloc = *reloc;
+            if table.form == RelocForm::Relr {
+                reloc.kind = relative;
+            }
+            if reloc.kind == 0 {
+                continue;
+            }
+            let site = self.site(&reloc, table, symbols, base);
+            let outcome = self.apply(&site);
+            self.record(&site, outcome);
+        }
+    }
+
+    fn site(
+        &self,
+        reloc: &Reloc,
+        table: &RelocTable,
+        symbols: &[ElfSymbol],
+        base: Address,
+    ) -> Site {
+        let offset = base.offset.wrapping_add(reloc.offset);
+        let masked = if base.space == SpaceId::RAM { offset & self.mask } else { offset };
+        let index = reloc.symbol as usize;
+        let target = table
+            .symbols
+            .and_then(|t| self.symbol_places.get(t))
+            .and_then(|places| places.get(index).copied().flatten());
+        let symbol = symbols.get(index);
+        Site {
+            kind: reloc.kind,
+            place: Address::new(base.space, masked),
+            addend: reloc.addend,
+            symbol: target.map_or(0, |t| t.offset),
+            unresolved: index != 0 && target.is_none(),
+            name: symbol.map_or_else(|| Arc::from(""), |s| Arc::clone(&s.name)),
+        }
+    }
+
+    fn apply(&mut self, site: &Site) -> Outcome {
+        let Some(block) = self.program.memory.block_at(site.place) else {
+            return Outcome::Unwritable;
+        };
+        let start = block.start;
+        if !block.is_initialized() {
+            self.program.memory.edit_block(start, |b| b.initialize());
+        }
+        match self.file.header.machine {
+            object::elf::EM_X86_64 => x86_64::apply(self, site),
+            object::elf::EM_AARCH64 => aarch64::apply(self, site),
+            _ => Outcome::Unsupported,
+        }
+    }
+
+    fn record(&mut self, site: &Site, outcome: Outcome) {
+        let length = match outcome {
+            Outcome::Applied(length) => length,
+            Outcome::Unsupported | Outcome::Unwritable => 0,
+        };
+        self.relocations.push(Relocation {
+            address: site.place,
+            kind: site.kind,
+            symbol: Arc::clone(&site.name),
+            length,
+            applied: matches!(outcome, Outcome::Applied(_)),
+        });
+    }
+
+    /// Writes a number of `size` bytes in the file's byte order.
+    pub(super) fn write_value(&mut self, place: Address, value: u64, size: usize) -> bool {
+        let big = self.file.header.big_endian;
+        let little = value.to_le_bytes();
+        let Some(bytes) = little.get(..size) else { return false };
+        let mut bytes = bytes.to_vec();
+        if big {
+            bytes.reverse();
+        }
+        self.program.memory.write(place, &bytes).is_ok()
+    }
+
+    /// Reads a number of `size` bytes in the file's byte order.
+    pub(super) fn read_value(&self, place: Address, size: u32) -> Option<u64> {
+        let value = self.program.memory.read_uint(place, size)?;
+        let same = self.program.memory.big_endian() == self.file.header.big_endian;
+        if same { Some(value) } else { Some(value.swap_bytes() >> (64 - 8 * size)) }
+    }
+
+    /// Writes a value and says so.
+    pub(super) fn patch(&mut self, site: &Site, value: u64, size: u8) -> Outcome {
+        if self.write_value(site.place, value, usize::from(size)) {
+            Outcome::Applied(size)
+        } else {
+            Outcome::Unwritable
+        }
+    }
+
+    /// Writes a pointer and marks it as one.
+    pub(super) fn patch_pointer(&mut self, site: &Site, value: u64) -> Outcome {
+        let outcome = self.patch(site, value, self.file.word() as u8);
+        if matches!(outcome, Outcome::Applied(_)) && !self.file.is_relocatable() {
+            self.mark_relocated(site.place);
+        }
+        outcome
+    }
+
+    /// A relocated word is a pointer, unless something larger is known there.
+    fn mark_relocated(&mut self, place: Address) {
+        let word = self.file.word() as u32;
+        let undefined = match self.program.listing.data_containing(place) {
+            None => true,
+            Some((start, unit)) => {
+                start == place
+                    && unit.length == word
+                    && self.program.types.is_undefined(unit.data_type)
+            }
+        };
+        let executable = self.program.memory.block_at(place).is_some_and(|b| b.permissions.execute);
+        if undefined && !executable {
+            self.mark_pointer(place);
+            self.refer_to_value(place);
+        }
+    }
+}
+
+/// The machine's number for a word that only moves with the image.
+fn relative_kind(machine: u16) -> u32 {
+    use object::elf as e;
+    match machine {
+        e::EM_X86_64 => e::R_X86_64_RELATIVE,
+        e::EM_386 => e::R_386_RELATIVE,
+        e::EM_AARCH64 => e::R_AARCH64_RELATIVE,
+        e::EM_ARM => e::R_ARM_RELATIVE,
+        e::EM_RISCV => e::R_RISCV_RELATIVE,
+        e::EM_PPC => e::R_PPC_RELATIVE,
+        e::EM_PPC64 => e::R_PPC64_RELATIVE,
+        _ => 0,
+    }
+}

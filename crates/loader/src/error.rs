@@ -1,0 +1,79 @@
+//! Why a file could not be loaded: one sentence a cause, naming what was found
+//! and what is supported.
+
+/// Formats that can be opened, as messages list them.
+pub(crate) const SUPPORTED_FORMATS: &str = "ELF, PE, Mach-O, Intel HEX, Motorola S-record, ar archives, and raw images when a language is given";
+
+/// Why a file could not be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// There are no bytes.
+    #[error("the file is empty: there is nothing to load")]
+    Empty,
+    /// The first bytes belong to no known format.
+    #[error("unknown file format: the file starts with {found}; supported are {SUPPORTED_FORMATS}")]
+    UnknownFormat {
+        /// The first bytes, in words or in hex.
+        found: String,
+    },
+    /// The file is shorter than what it cannot do without.
+    #[error("the {format} file is cut short: {what} needs {needed} bytes, but the file has {have}")]
+    Truncated {
+        /// The format.
+        format: &'static str,
+        /// The part that is not there.
+        what: &'static str,
+        /// Bytes that the part needs.
+        needed: u64,
+        /// Bytes of the file.
+        have: u64,
+    },
+    /// The format is known, the processor is not.
+    #[error(
+        "the {format} file is for {machine}, which is not supported; supported are {supported}"
+    )]
+    UnsupportedMachine {
+        /// The format.
+        format: &'static str,
+        /// The machine's name and number.
+        machine: String,
+        /// Machines that are supported.
+        supported: &'static str,
+    },
+    /// A header contradicts itself so that nothing can be loaded.
+    #[error("the {format} file is malformed: {what}")]
+    Malformed {
+        /// The format.
+        format: &'static str,
+        /// What is wrong.
+        what: String,
+    },
+    /// The language id of the options has not the form of one.
+    #[error("`{language}` is not a language id; one looks like `x86:LE:64:default`")]
+    BadLanguage {
+        /// What was given.
+        language: String,
+    },
+    /// A raw image says nothing about its processor.
+    #[error("a {format} file does not say its processor: give a language such as `ARM:LE:32:v8`")]
+    LanguageNeeded {
+        /// The format.
+        format: &'static str,
+    },
+    /// The archive has no member of that name.
+    #[error("the archive has no member `{wanted}`; it has {members}")]
+    NoSuchMember {
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        members: String,
+    },
+    /// An archive was given, but not which member to open.
+    #[error("the file is an archive of {count} members: choose one of {members}")]
+    MemberNeeded {
+        /// How many there are.
+        count: usize,
+        /// Their names.
+        members: String,
+    },
+}

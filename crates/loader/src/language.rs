@@ -1,0 +1,91 @@
+//! Language ids: what their parts say, and the C type sizes that follow.
+
+use crate::LoadError;
+use program::{DataOrganization, ProgramInfo};
+
+/// A language id in its parts, and the compiler specification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Language {
+    /// The whole id, such as `x86:LE:64:default`.
+    pub(crate) id: String,
+    /// Processor name.
+    pub(crate) processor: String,
+    /// Whether data is stored most significant byte first.
+    pub(crate) big_endian: bool,
+    /// Width of addresses in bits.
+    pub(crate) bits: u32,
+    /// Compiler specification id.
+    pub(crate) compiler: String,
+}
+
+impl Language {
+    /// Takes a language id apart.
+    pub(crate) fn new(id: &str, compiler: &str) -> Result<Language, LoadError> {
+        let bad = || LoadError::BadLanguage { language: id.to_owned() };
+        let mut parts = id.split(':');
+        let (Some(processor), Some(endian), Some(bits), Some(_variant), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(bad());
+        };
+        let big_endian = match endian {
+            "BE" => true,
+            "LE" | "LEBE" => false,
+            _ => return Err(bad()),
+        };
+        let bits: u32 = bits.parse().map_err(|_| bad())?;
+        if processor.is_empty() || !(8..=64).contains(&bits) {
+            return Err(bad());
+        }
+        Ok(Language {
+            id: id.to_owned(),
+            processor: processor.to_owned(),
+            big_endian,
+            bits,
+            compiler: compiler.to_owned(),
+        })
+    }
+
+    /// Writes what is known into the program's information.
+    pub(crate) fn describe(&self, info: &mut ProgramInfo) {
+        info.language_id.clone_from(&self.id);
+        info.compiler_spec_id.clone_from(&self.compiler);
+        info.processor.clone_from(&self.processor);
+        info.address_bits = self.bits;
+    }
+
+    /// Sizes of the C types that the compiler specification fixes.
+    pub(crate) fn organization(&self) -> DataOrganization {
+        let windows = self.compiler == "windows" || self.compiler == "clangwindows";
+        let pointer = (self.bits / 8).max(2);
+        let long_double = match (self.processor.as_str(), self.bits) {
+            ("x86", _) if windows => 8,
+            ("x86", 64) => 16,
+            ("x86", _) => 12,
+            ("AARCH64" | "RISCV" | "PowerPC", 64) => 16,
+            ("RISCV", _) => 16,
+            _ => 8,
+        };
+        DataOrganization {
+            pointer,
+            long: if windows { 4 } else { pointer.max(4) },
+            wide_char: if windows { 2 } else { 4 },
+            long_double,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_taken_apart_and_bad_ones_refused() {
+        let language = Language::new("MIPS:BE:32:default", "default").unwrap();
+        assert_eq!((language.bits, language.big_endian), (32, true));
+        assert_eq!(language.organization().long, 4);
+        for bad in ["", "x86", "x86:LE:64", "x86:XX:64:default", "x86:LE:no:default", ":LE:64:d"] {
+            assert!(Language::new(bad, "gcc").is_err(), "{bad}");
+        }
+    }
+}
