@@ -1,0 +1,330 @@
+//! Getting from a target to a session in which requests can be made, and
+//! keeping what was tried on the way.
+
+use super::{
+    Context, Era, Exchange, MODERN, NEWEST_LEGACY, Outcome, Peer, VERSIONS, Wish, client_info,
+};
+use crate::http::Url;
+use crate::json::Json;
+use crate::link::{Link, LinkError};
+use crate::obj;
+use crate::target::{Command, Target};
+use std::time::Duration;
+
+/// Longest wait for the answer to a first `server/discover` over stdio, which
+/// older servers may leave unanswered.
+const DISCOVER_WAIT: Duration = Duration::from_secs(5);
+
+/// One thing that was tried.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// What.
+    pub what: String,
+    /// What came of it.
+    pub exchange: Option<Exchange>,
+    /// Or why there was not even that.
+    pub error: Option<LinkError>,
+}
+
+/// A session.
+pub struct Session {
+    /// The client.
+    pub peer: Peer,
+    /// The result of `initialize` or `server/discover`.
+    pub greeting: Json,
+    /// The exchange that opened it.
+    pub opening: Exchange,
+    /// What was tried before.
+    pub attempts: Vec<Attempt>,
+}
+
+/// No session came about.
+#[derive(Debug, Clone)]
+pub struct Unopened {
+    /// What was tried.
+    pub attempts: Vec<Attempt>,
+}
+
+impl Unopened {
+    /// The most telling attempt in one line.
+    pub fn describe(&self, context: &Context) -> String {
+        let lines: Vec<String> = self
+            .attempts
+            .iter()
+            .map(|attempt| attempt.describe(context))
+            .collect();
+        lines.join("; ")
+    }
+}
+
+impl Attempt {
+    /// One line for people.
+    pub fn describe(&self, context: &Context) -> String {
+        match (&self.exchange, &self.error) {
+            (Some(exchange), _) => format!("{}: {}", self.what, exchange.describe(&context.limits)),
+            (_, Some(error)) => format!("{}: {error}", self.what),
+            _ => self.what.clone(),
+        }
+    }
+
+    fn failed(what: &str, error: LinkError) -> Attempt {
+        Attempt {
+            what: what.into(),
+            exchange: None,
+            error: Some(error),
+        }
+    }
+
+    fn made(what: &str, exchange: Exchange) -> Attempt {
+        Attempt {
+            what: what.into(),
+            exchange: Some(exchange),
+            error: None,
+        }
+    }
+}
+
+impl Session {
+    /// Version in use.
+    pub fn version(&self) -> &str {
+        &self.peer.version
+    }
+
+    /// What the server says of itself.
+    pub fn server_info(&self) -> Option<&Json> {
+        self.greeting.get("serverInfo").or_else(|| {
+            self.greeting
+                .get("_meta")?
+                .get("io.modelcontextprotocol/serverInfo")
+        })
+    }
+
+    /// Ends it in good order.
+    pub async fn close(&mut self) {
+        self.peer.link.close().await;
+    }
+}
+
+/// Opens a session in whatever era the server offers, the newest first.
+pub async fn open(target: &Target, context: &Context) -> Result<Session, Unopened> {
+    let mut attempts = Vec::new();
+    match &context.wish {
+        Wish::Pin(version) => {
+            open_era(target, context, Era::of(version), version, &mut attempts).await
+        }
+        Wish::Auto => match open_era(target, context, Era::Modern, MODERN, &mut attempts).await {
+            Some(session) => Some(session),
+            None if is_final(&attempts) => None,
+            None => open_era(target, context, Era::Legacy, NEWEST_LEGACY, &mut attempts).await,
+        },
+    }
+    .map(|mut session| {
+        session.attempts = attempts.clone();
+        session
+    })
+    .ok_or(Unopened { attempts })
+}
+
+/// Whether a second try cannot do better than the first.
+fn is_final(attempts: &[Attempt]) -> bool {
+    attempts
+        .last()
+        .is_some_and(|attempt| match (&attempt.exchange, &attempt.error) {
+            (_, Some(LinkError::Spawn(..) | LinkError::Connect(_) | LinkError::WebSocket(_))) => {
+                true
+            }
+            (Some(exchange), _) => match &exchange.outcome {
+                Outcome::Failed(LinkError::Connect(_)) => true,
+                _ => matches!(exchange.status(), Some(401 | 403)),
+            },
+            _ => false,
+        })
+}
+
+/// Opens a session of one era on a fresh connection.
+pub async fn open_era(
+    target: &Target,
+    context: &Context,
+    era: Era,
+    version: &str,
+    attempts: &mut Vec<Attempt>,
+) -> Option<Session> {
+    match target {
+        Target::Stdio(command) => {
+            let command = Command {
+                env: [command.env.clone(), context.env.clone()].concat(),
+                ..command.clone()
+            };
+            let link = Link::stdio(&command, context.link_options());
+            greet(link.await, "start", context, era, version, attempts).await
+        }
+        Target::Url(url) => open_url(url, context, era, version, attempts).await,
+        Target::File(_) => None,
+    }
+}
+
+async fn open_url(
+    url: &Url,
+    context: &Context,
+    era: Era,
+    version: &str,
+    attempts: &mut Vec<Attempt>,
+) -> Option<Session> {
+    let options = context.link_options();
+    let link = Link::url(url, options).await;
+    let session = greet(link, "connect", context, era, version, attempts).await;
+    if session.is_some() || era == Era::Modern || url.scheme.is_ws() || !may_be_old(attempts) {
+        return session;
+    }
+    let link = Link::old_sse(url, context.link_options()).await;
+    greet(link, "GET as old HTTP+SSE", context, era, version, attempts).await
+}
+
+/// A POST that was refused as such hints at the old transport.
+fn may_be_old(attempts: &[Attempt]) -> bool {
+    let exchange = attempts
+        .last()
+        .and_then(|attempt| attempt.exchange.as_ref());
+    exchange.is_some_and(|exchange| {
+        !exchange.is_rpc() && matches!(exchange.status(), Some(400 | 404 | 405 | 406 | 415 | 501))
+    })
+}
+
+async fn greet(
+    link: Result<Link, LinkError>,
+    what: &str,
+    context: &Context,
+    era: Era,
+    version: &str,
+    attempts: &mut Vec<Attempt>,
+) -> Option<Session> {
+    let link = match link {
+        Ok(link) => link,
+        Err(error) => {
+            attempts.push(Attempt::failed(what, error));
+            return None;
+        }
+    };
+    let options = match &link {
+        Link::Stdio(_) => None,
+        _ => Some(()),
+    };
+    let mut peer = Peer::new(link, context.link_options());
+    peer.era = era;
+    peer.version = version.into();
+    peer.share_activity();
+    match era {
+        Era::Modern => discover(peer, options.is_none(), attempts).await,
+        Era::Legacy => initialize(peer, version, attempts).await,
+    }
+}
+
+async fn discover(mut peer: Peer, stdio: bool, attempts: &mut Vec<Attempt>) -> Option<Session> {
+    let limits = peer.options.limits;
+    if stdio {
+        peer.options.limits.idle = limits.idle.min(DISCOVER_WAIT);
+        peer.options.limits.total = limits.total.min(DISCOVER_WAIT);
+    }
+    let mut exchange = peer.request("server/discover", Json::object()).await;
+    if let Some(version) = other_version(&exchange) {
+        attempts.push(Attempt::made("server/discover", exchange.clone()));
+        peer.version = version;
+        exchange = peer.request("server/discover", Json::object()).await;
+    }
+    peer.options.limits = limits;
+    let greeting = exchange
+        .result()
+        .filter(|result| result.get("supportedVersions").is_some())
+        .cloned();
+    match greeting {
+        Some(greeting) => {
+            peer.agree();
+            Some(Session {
+                peer,
+                greeting,
+                opening: exchange,
+                attempts: Vec::new(),
+            })
+        }
+        None => {
+            attempts.push(Attempt::made("server/discover", exchange));
+            peer.link.close().await;
+            None
+        }
+    }
+}
+
+/// A modern server that refuses our version names those it has.
+fn other_version(exchange: &Exchange) -> Option<String> {
+    let error = exchange
+        .error()
+        .filter(|error| error.code == Some(-32022))?;
+    let supported = error.json.at("data/supported")?.items();
+    let known = |version: &&Json| {
+        version
+            .as_str()
+            .is_some_and(|text| text >= MODERN && text != MODERN)
+    };
+    supported.iter().find(known)?.as_str().map(Into::into)
+}
+
+async fn initialize(mut peer: Peer, version: &str, attempts: &mut Vec<Attempt>) -> Option<Session> {
+    let params = obj! { "protocolVersion": version, "capabilities": Json::object(), "clientInfo": client_info() };
+    let exchange = peer.request("initialize", params).await;
+    let greeting = exchange
+        .result()
+        .filter(|result| result.is_object())
+        .cloned();
+    let Some(greeting) = greeting else {
+        attempts.push(Attempt::made(
+            &format!("initialize with {version}"),
+            exchange.clone(),
+        ));
+        if let Some(accepted) = refused_version(&exchange, version) {
+            return Box::pin(initialize(peer, &accepted, attempts)).await;
+        }
+        peer.link.close().await;
+        return None;
+    };
+    if let Some(agreed) = greeting.text_at("protocolVersion") {
+        peer.version = agreed.into();
+    }
+    peer.agree();
+    let _ = peer.notify("notifications/initialized", None).await;
+    Some(Session {
+        peer,
+        greeting,
+        opening: exchange,
+        attempts: Vec::new(),
+    })
+}
+
+/// The version to try after a refusal: the newest older one that the answer
+/// names, or the next older one if the answer only speaks of versions.
+fn refused_version(exchange: &Exchange, tried: &str) -> Option<String> {
+    let text = exchange.error()?.json.to_string();
+    let mut older = VERSIONS.iter().filter(|version| **version < tried);
+    let named = older.clone().find(|version| text.contains(**version));
+    let hinted = text
+        .to_lowercase()
+        .contains("version")
+        .then(|| older.next())
+        .flatten();
+    named.or(hinted).map(|version| version.to_string())
+}
+
+impl Peer {
+    /// From now on the agreed version is named in headers.
+    fn agree(&mut self) {
+        let version = (self.era == Era::Legacy && self.version.as_str() >= "2025-06-18")
+            .then(|| self.version.clone());
+        if let Link::Http(link) = &mut self.link {
+            link.version = version;
+        }
+    }
+
+    /// Watches the same clock as the connection.
+    fn share_activity(&mut self) {
+        self.options.activity = self.link.activity();
+    }
+}

@@ -1,0 +1,195 @@
+//! Printing: compact (byte-exact for what was parsed), indented, and canonical
+//! (sorted members, one spelling), the form that hashes are taken of.
+
+use super::{Json, Text};
+use std::fmt;
+
+impl fmt::Display for Json {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        write_compact(self, &mut text);
+        out.write_str(&text)
+    }
+}
+
+impl Json {
+    /// Indented by two blanks.
+    pub fn pretty(&self) -> String {
+        let mut out = String::new();
+        write_pretty(self, 0, &mut out);
+        out
+    }
+
+    /// Members sorted by name, strings in one spelling, no blanks. Two values
+    /// have the same canonical text exactly when they mean the same.
+    pub fn canonical(&self) -> String {
+        let mut out = String::new();
+        write_canonical(self, &mut out);
+        out
+    }
+}
+
+fn write_scalar(value: &Json, out: &mut String) {
+    match value {
+        Json::Null => out.push_str("null"),
+        Json::Bool(true) => out.push_str("true"),
+        Json::Bool(false) => out.push_str("false"),
+        Json::Number(digits) => out.push_str(digits),
+        Json::String(text) => write_text(text, out),
+        Json::Array(_) | Json::Object(_) => {}
+    }
+}
+
+fn write_text(text: &Text, out: &mut String) {
+    out.push('"');
+    match text.raw() {
+        Some(raw) => out.push_str(raw),
+        None => escape(text.as_str(), out),
+    }
+    out.push('"');
+}
+
+fn write_compact(value: &Json, out: &mut String) {
+    match value {
+        Json::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_compact(item, out);
+            }
+            out.push(']');
+        }
+        Json::Object(members) => {
+            out.push('{');
+            for (index, (key, item)) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_text(key, out);
+                out.push(':');
+                write_compact(item, out);
+            }
+            out.push('}');
+        }
+        _ => write_scalar(value, out),
+    }
+}
+
+fn newline(depth: usize, out: &mut String) {
+    out.push('\n');
+    for _ in 0..depth {
+        out.push_str("  ");
+    }
+}
+
+fn write_pretty(value: &Json, depth: usize, out: &mut String) {
+    match value {
+        Json::Array(items) if !items.is_empty() => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                newline(depth + 1, out);
+                write_pretty(item, depth + 1, out);
+            }
+            newline(depth, out);
+            out.push(']');
+        }
+        Json::Object(members) if !members.is_empty() => {
+            out.push('{');
+            for (index, (key, item)) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                newline(depth + 1, out);
+                write_text(key, out);
+                out.push_str(": ");
+                write_pretty(item, depth + 1, out);
+            }
+            newline(depth, out);
+            out.push('}');
+        }
+        _ => write_compact(value, out),
+    }
+}
+
+fn write_canonical(value: &Json, out: &mut String) {
+    match value {
+        Json::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        Json::Object(members) => {
+            let mut sorted: Vec<_> = members.iter().collect();
+            sorted.sort_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
+            out.push('{');
+            for (index, (key, item)) in sorted.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push('"');
+                escape(key.as_str(), out);
+                out.push_str("\":");
+                write_canonical(item, out);
+            }
+            out.push('}');
+        }
+        Json::String(text) => {
+            out.push('"');
+            escape(text.as_str(), out);
+            out.push('"');
+        }
+        _ => write_scalar(value, out),
+    }
+}
+
+/// Escapes what must be escaped, and nothing else.
+pub(super) fn escape(text: &str, out: &mut String) {
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[from..at]);
+        from = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x08 => out.push_str("\\b"),
+            0x0c => out.push_str("\\f"),
+            other => out.push_str(&format!("\\u{other:04x}")),
+        }
+    }
+    out.push_str(&text[from..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+
+    #[test]
+    fn canonical_text_ignores_order_and_spelling() {
+        let one = parse(br#"{"b":"\u00e9","a":[1, 2]}"#).unwrap();
+        let two = parse("{ \"a\":[1,2],\n\"b\":\"é\"}".as_bytes()).unwrap();
+        assert_eq!(one.canonical(), two.canonical());
+        assert_ne!(one.to_string(), two.to_string());
+    }
+
+    #[test]
+    fn pretty_text_parses_back() {
+        let value = parse(br#"{"a":[],"b":{},"c":[{"d":null}]}"#).unwrap();
+        assert_eq!(parse(value.pretty().as_bytes()).unwrap(), value);
+    }
+}

@@ -1,0 +1,190 @@
+//! What the verbs share: the context made of the flags, the targets, and where
+//! the output goes.
+
+use crate::cli::{Common, TargetArgs};
+use crate::client::{Context, VERSIONS, Wish};
+use crate::finding::{Finding, Severity};
+use crate::json::Json;
+use crate::limits::Limits;
+use crate::screen::Screen;
+use crate::target::{Named, Target, read_list};
+use crate::trail::Trail;
+use std::io::Write;
+
+/// How a verb ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Nothing to complain about.
+    Fine,
+    /// Findings.
+    Findings,
+    /// Some other code, for a process that stands in for another.
+    Code(i32),
+}
+
+impl Exit {
+    /// By whether something was found.
+    pub fn found(any: bool) -> Exit {
+        if any { Exit::Findings } else { Exit::Fine }
+    }
+
+    /// By findings: what is only worth knowing does not count.
+    pub fn of(findings: &[Finding]) -> Exit {
+        Exit::found(
+            findings
+                .iter()
+                .any(|finding| finding.severity > Severity::Info),
+        )
+    }
+
+    /// The exit code.
+    pub fn code(self) -> i32 {
+        match self {
+            Exit::Fine => 0,
+            Exit::Findings => 1,
+            Exit::Code(code) => code,
+        }
+    }
+}
+
+/// Why a verb could not run.
+pub type Failure = String;
+
+/// A run of one verb.
+pub struct Run {
+    /// Flags.
+    pub common: Common,
+    /// Context for connections.
+    pub context: Context,
+}
+
+impl Run {
+    /// From the flags.
+    pub fn new(common: Common) -> Result<Run, Failure> {
+        let trail = Trail::in_memory();
+        let mut headers = Vec::new();
+        for header in &common.header {
+            let (name, value) = header
+                .split_once(':')
+                .ok_or(format!("{header:?} is no header; write \"Name: value\""))?;
+            let bad = |text: &str| text.contains(['\r', '\n']);
+            if name.trim().is_empty() || bad(name) || bad(value) {
+                return Err(format!("{header:?} is no header"));
+            }
+            if crate::trail::redact::is_secret_header(name.trim()) {
+                trail.add_secret(value.trim().rsplit(' ').next().unwrap_or_default());
+            }
+            headers.push((name.trim().to_string(), value.trim().to_string()));
+        }
+        if let Some(variable) = &common.bearer_env {
+            let token = std::env::var(variable)
+                .map_err(|_| format!("the environment variable {variable} is not set"))?;
+            trail.add_secret(token.trim());
+            headers.push(("Authorization".into(), format!("Bearer {}", token.trim())));
+        }
+        let mut env = Vec::new();
+        for pair in &common.env {
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or(format!("{pair:?} is not NAME=value"))?;
+            env.push((name.to_string(), value.to_string()));
+        }
+        let wish = match common.protocol.as_str() {
+            "auto" => Wish::Auto,
+            version if VERSIONS.contains(&version) => Wish::Pin(version.into()),
+            other => {
+                return Err(format!(
+                    "unknown version {other:?}; known: auto, {}",
+                    VERSIONS.join(", ")
+                ));
+            }
+        };
+        if common.keep_secrets {
+            trail.keep_secrets();
+        }
+        if let Some(path) = &common.record {
+            trail
+                .write_to(path, None)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        let limits = Limits {
+            idle: common.timeout_idle,
+            total: common.timeout_total,
+            ..Limits::default()
+        };
+        Ok(Run {
+            context: Context {
+                limits,
+                trail,
+                headers,
+                env,
+                wish,
+            },
+            common,
+        })
+    }
+
+    /// The one target of a verb.
+    pub fn target(&self, at: &TargetArgs) -> Result<Named, Failure> {
+        let mut all = self.targets(at)?;
+        match (all.pop(), all.is_empty()) {
+            (Some(named), true) => {
+                self.context.trail.start(named.target.to_json());
+                Ok(named)
+            }
+            _ => Err("this verb takes one target; name one with --server".into()),
+        }
+    }
+
+    /// All targets of a verb.
+    pub fn targets(&self, at: &TargetArgs) -> Result<Vec<Named>, Failure> {
+        let Some(path) = &at.config else {
+            let target = Target::from_words(&at.target, &at.command)?;
+            return Ok(vec![Named {
+                name: target.describe(),
+                target,
+                headers: Vec::new(),
+            }]);
+        };
+        let mut all = read_list(path)?;
+        if let Some(name) = &at.server {
+            all.retain(|named| named.name == *name);
+            if all.is_empty() {
+                return Err(format!("{} names no server {name:?}", path.display()));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The context for a target, with the headers of its configuration.
+    pub fn context_for(&self, named: &Named) -> Context {
+        let mut context = self.context.clone();
+        context.headers.extend(named.headers.iter().cloned());
+        context
+    }
+
+    /// A screen for the output.
+    pub fn screen(&self) -> Screen {
+        Screen::new(self.common.out.is_some())
+    }
+
+    /// Puts text where it belongs.
+    pub fn emit(&self, text: &str) -> Result<(), Failure> {
+        match &self.common.out {
+            Some(path) => {
+                std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+            }
+            None => {
+                let mut out = std::io::stdout().lock();
+                // A closed pipe, as with `head`, is no failure.
+                let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts JSON where it belongs.
+    pub fn emit_json(&self, json: &Json) -> Result<(), Failure> {
+        self.emit(&format!("{}\n", json.pretty()))
+    }
+}
