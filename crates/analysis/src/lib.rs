@@ -9,6 +9,7 @@ mod explore;
 mod functions;
 mod no_return;
 mod pass;
+mod prototypes;
 mod shared_returns;
 mod thunks;
 pub mod unwind;

@@ -70,6 +70,11 @@ pub const PASSES: &[Pass] = &[
         },
     },
     Pass {
+        name: "Apply Library Prototypes",
+        description: "Gives imported functions of known names their prototypes.",
+        run: crate::prototypes::run,
+    },
+    Pass {
         name: "Disassemble Entry Points",
         description: "Follows code from known starts; finds functions and which of them return.",
         run: crate::functions::run,

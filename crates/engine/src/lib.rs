@@ -1,5 +1,14 @@
-//! The facade over loading, analysis and decompilation: one open program as a session.
+//! The facade over loading, analysis and decompilation: one open program as a
+//! [`Session`] with snapshots for readers, one writer, and background analysis.
 
-/// One open program.
-#[derive(Debug, Default)]
-pub struct Session {}
+mod analysis_task;
+mod open;
+mod session;
+
+pub use analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus};
+pub use open::{OpenError, OpenOptions};
+pub use session::{Busy, Session, WriteError};
+
+pub use analysis::PASSES;
+pub use decompiler;
+pub use program;

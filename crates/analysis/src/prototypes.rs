@@ -1,0 +1,147 @@
+//! Prototypes of library functions: what headers say about functions that a
+//! program only imports.
+
+use crate::pass::{Analysis, Stopped};
+use declarations::{Prototype, parse, parse_prototype};
+use program::data_type::DataType;
+use program::{Address, Parameter, Program, Signature, SourceType, Storage, SymbolId};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// The declarations that are built in.
+const HEADERS: &str = include_str!("prototypes/libc.h");
+
+/// Types by header, and prototypes by function name.
+struct Library {
+    types: Vec<(&'static str, &'static str)>,
+    prototypes: HashMap<&'static str, &'static str>,
+}
+
+static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+    let mut library = Library { types: Vec::new(), prototypes: HashMap::new() };
+    for section in HEADERS.split("//@").skip(1) {
+        let Some((header, text)) = section.split_once('\n') else { continue };
+        if header != "prototypes" {
+            library.types.push((header, text));
+            continue;
+        }
+        for line in text.lines() {
+            let Some(open) = line.find('(') else { continue };
+            let name = line[..open].rsplit([' ', '*']).next().unwrap_or("");
+            library.prototypes.insert(name, line);
+        }
+    }
+    library
+});
+
+/// Gives imported functions of known names their prototypes, unless they have
+/// one already. Cost: linear in the imports.
+pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let program = &mut *analysis.program;
+    let wanted: Vec<(Address, &'static str)> = program
+        .functions
+        .iter()
+        .filter(|f| f.is_external() && f.signature.source == SourceType::Default)
+        .filter_map(|f| Some((f.entry, known_prototype(&program.function_name(f.entry))?)))
+        .collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    declare_types(program);
+    for (entry, text) in wanted {
+        match parse_prototype(text, &mut program.types) {
+            Ok(prototype) => apply(program, entry, &prototype),
+            Err(error) => tracing::error!(%error, text, "built-in prototype"),
+        }
+    }
+    Ok(())
+}
+
+/// The declaration of a function by its name, versions cut off.
+fn known_prototype(name: &str) -> Option<&'static str> {
+    let name = name.split_once('@').map_or(name, |(base, _)| base);
+    LIBRARY.prototypes.get(name).copied()
+}
+
+/// Makes the library's types known without counting them as used.
+fn declare_types(program: &mut Program) {
+    let known: Vec<_> = program.types.iter().map(|(id, _)| id).collect();
+    for (header, text) in &LIBRARY.types {
+        if let Err(error) = parse(text, &mut program.types, &format!("/{header}")) {
+            tracing::error!(%error, header, "built-in types");
+        }
+    }
+    let last = known.last().copied();
+    let fresh: Vec<_> = program
+        .types
+        .iter()
+        .filter(|(id, t)| Some(*id) > last && t.used)
+        .map(|(id, t)| (id, DataType { used: false, ..DataType::clone(t) }))
+        .collect();
+    for (id, data_type) in fresh {
+        program.types.replace(id, data_type);
+    }
+}
+
+/// Sets a function's signature and return type from a prototype.
+fn apply(program: &mut Program, entry: Address, prototype: &Prototype) {
+    let function = &prototype.function;
+    program.types.mark_used(function.return_type);
+    function.parameters.iter().for_each(|p| program.types.mark_used(p.data_type));
+    let void = program.types.length(function.return_type) == Some(0);
+    program.functions.edit(entry, |f| {
+        let parameters = function
+            .parameters
+            .iter()
+            .map(|p| Parameter {
+                name: p.name.clone(),
+                data_type: p.data_type,
+                storage: Storage::Unassigned,
+                source: SourceType::Imported,
+                automatic: false,
+                id: f.new_variable_id(),
+            })
+            .collect();
+        f.signature = Signature {
+            return_type: function.return_type,
+            return_storage: if void { Storage::Void } else { Storage::Unassigned },
+            parameters,
+            varargs: function.varargs,
+            convention: function.convention.clone(),
+            custom_storage: false,
+            source: SourceType::Imported,
+        };
+        f.no_return |= function.no_return;
+    });
+    debug_assert_ne!(program.functions.at(entry).map(|f| f.symbol), Some(SymbolId::GLOBAL));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use program::data_type::{DataOrganization, DataTypes};
+
+    #[test]
+    fn every_built_in_declaration_can_be_read() {
+        for organization in [
+            DataOrganization::default(),
+            DataOrganization { pointer: 4, long: 4, wide_char: 4, long_double: 8 },
+        ] {
+            let mut types = DataTypes::new(organization);
+            for (header, text) in &LIBRARY.types {
+                parse(text, &mut types, &format!("/{header}"))
+                    .unwrap_or_else(|e| panic!("{header}: {e}"));
+            }
+            for (name, line) in &LIBRARY.prototypes {
+                let prototype =
+                    parse_prototype(line, &mut types).unwrap_or_else(|e| panic!("{line}: {e}"));
+                assert_eq!(prototype.name, *name);
+            }
+            let stat = types.named("stat").next().unwrap();
+            if organization.long == 8 {
+                assert_eq!(types.length(stat), Some(144));
+            }
+        }
+        assert!(LIBRARY.prototypes.len() > 350);
+    }
+}
