@@ -49,11 +49,7 @@ pub struct Change {
 
 impl Change {
     fn new(class: Class, place: &str, what: impl Into<String>) -> Change {
-        Change {
-            class,
-            place: place.into(),
-            what: what.into(),
-        }
+        Change { class, place: place.into(), what: what.into() }
     }
 
     /// As JSON.
@@ -76,11 +72,7 @@ pub fn compare(old: &Surface, new: &Surface) -> Vec<Change> {
 
 fn compare_facts(old: &Surface, new: &Surface, changes: &mut Vec<Change>) {
     if old.text("version") != new.text("version") {
-        let what = format!(
-            "protocol {} became {}",
-            old.text("version"),
-            new.text("version")
-        );
+        let what = format!("protocol {} became {}", old.text("version"), new.text("version"));
         changes.push(Change::new(Class::Breaking, "server", what));
     }
     if old.server() != new.server() {
@@ -92,18 +84,10 @@ fn compare_facts(old: &Surface, new: &Surface, changes: &mut Vec<Change>) {
     }
     let words = |surface: &Surface| surface.text("instructions").to_string();
     if words(old) != words(new) {
-        changes.push(text_change(
-            "server",
-            "instructions",
-            &words(old),
-            &words(new),
-        ));
+        changes.push(text_change("server", "instructions", &words(old), &words(new)));
     }
     let has = |surface: &Surface, name: &str| {
-        surface
-            .get("capabilities")
-            .and_then(|all| all.get(name))
-            .is_some()
+        surface.get("capabilities").and_then(|all| all.get(name)).is_some()
     };
     let names = |surface: &Surface| -> Vec<String> {
         surface
@@ -114,27 +98,16 @@ fn compare_facts(old: &Surface, new: &Surface, changes: &mut Vec<Change>) {
             .collect()
     };
     for name in names(old).iter().filter(|name| !has(new, name)) {
-        changes.push(Change::new(
-            Class::Breaking,
-            "capabilities",
-            format!("{name} is gone"),
-        ));
+        changes.push(Change::new(Class::Breaking, "capabilities", format!("{name} is gone")));
     }
     for name in names(new).iter().filter(|name| !has(old, name)) {
-        changes.push(Change::new(
-            Class::Widening,
-            "capabilities",
-            format!("{name} is new"),
-        ));
+        changes.push(Change::new(Class::Widening, "capabilities", format!("{name} is new")));
     }
 }
 
 fn compare_tools(old: &Surface, new: &Surface, changes: &mut Vec<Change>) {
     let index = |surface: &Surface| -> BTreeMap<String, Json> {
-        surface
-            .tools()
-            .map(|tool| (tool.name().to_string(), tool.json.clone()))
-            .collect()
+        surface.tools().map(|tool| (tool.name().to_string(), tool.json.clone())).collect()
     };
     let (before, after) = (index(old), index(new));
     for (name, tool) in &after {
@@ -157,11 +130,7 @@ fn compare_tools(old: &Surface, new: &Surface, changes: &mut Vec<Change>) {
 fn risk_note(tool: &Tool<'_>) -> String {
     let risks = crate::risk::tool_risks(tool);
     let names: Vec<&str> = risks.iter().map(|finding| finding.rule).collect();
-    if names.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", names.join(", "))
-    }
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
 }
 
 fn compare_tool(old: Tool<'_>, new: Tool<'_>, changes: &mut Vec<Change>) {
@@ -176,12 +145,7 @@ fn compare_tool(old: Tool<'_>, new: Tool<'_>, changes: &mut Vec<Change>) {
             changes.push(text_change(name, member, &text(&old), &text(&new)));
         }
     }
-    for hint in [
-        "readOnlyHint",
-        "destructiveHint",
-        "idempotentHint",
-        "openWorldHint",
-    ] {
+    for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
         let (was, is) = (old.hint(hint), new.hint(hint));
         if was != is {
             let class = if hint == "readOnlyHint" || hint == "destructiveHint" {
@@ -197,18 +161,9 @@ fn compare_tool(old: Tool<'_>, new: Tool<'_>, changes: &mut Vec<Change>) {
         }
     }
     compare_parameters(name, old, new, changes);
-    compare_output(
-        name,
-        old.json.get("outputSchema"),
-        new.json.get("outputSchema"),
-        changes,
-    );
+    compare_output(name, old.json.get("outputSchema"), new.json.get("outputSchema"), changes);
     if changes.len() == before {
-        changes.push(Change::new(
-            Class::Text,
-            name,
-            "something else about the tool changed",
-        ));
+        changes.push(Change::new(Class::Text, name, "something else about the tool changed"));
     }
 }
 
@@ -225,21 +180,14 @@ fn text_change(place: &str, member: &str, old: &str, new: &str) -> Change {
     let signs = crate::risk::text_signs(new);
     let before = crate::risk::text_signs(old);
     match signs.iter().find(|sign| !before.contains(sign)) {
-        Some(sign) => Change::new(
-            Class::Security,
-            place,
-            format!("the {member} now holds {sign}"),
-        ),
+        Some(sign) => Change::new(Class::Security, place, format!("the {member} now holds {sign}")),
         None => Change::new(Class::Text, place, format!("the {member} was reworded")),
     }
 }
 
 fn compare_parameters(name: &str, old: Tool<'_>, new: Tool<'_>, changes: &mut Vec<Change>) {
     let index = |tool: &Tool<'_>| -> BTreeMap<String, Parameter> {
-        tool.parameters()
-            .into_iter()
-            .map(|parameter| (parameter.path.clone(), parameter))
-            .collect()
+        tool.parameters().into_iter().map(|parameter| (parameter.path.clone(), parameter)).collect()
     };
     let (before, after) = (index(&old), index(&new));
     for (path, parameter) in &after {
@@ -253,17 +201,9 @@ fn compare_parameters(name: &str, old: Tool<'_>, new: Tool<'_>, changes: &mut Ve
                     (None, true) => Class::Breaking,
                     (None, false) => Class::Widening,
                 };
-                let kind = if parameter.required {
-                    "required"
-                } else {
-                    "optional"
-                };
+                let kind = if parameter.required { "required" } else { "optional" };
                 let note = risky.map(|risk| format!(", {risk}")).unwrap_or_default();
-                changes.push(Change::new(
-                    class,
-                    &place,
-                    format!("new {kind} parameter{note}"),
-                ));
+                changes.push(Change::new(class, &place, format!("new {kind} parameter{note}")));
             }
         }
     }
@@ -277,16 +217,12 @@ fn compare_parameters(name: &str, old: Tool<'_>, new: Tool<'_>, changes: &mut Ve
     let closed =
         |tool: &Tool<'_>| tool.input().get("additionalProperties") == Some(&Json::Bool(false));
     match (closed(&old), closed(&new)) {
-        (false, true) => changes.push(Change::new(
-            Class::Breaking,
-            name,
-            "extra fields are refused now",
-        )),
-        (true, false) => changes.push(Change::new(
-            Class::Widening,
-            name,
-            "extra fields are allowed now",
-        )),
+        (false, true) => {
+            changes.push(Change::new(Class::Breaking, name, "extra fields are refused now"))
+        }
+        (true, false) => {
+            changes.push(Change::new(Class::Widening, name, "extra fields are allowed now"))
+        }
         _ => {}
     }
 }
@@ -305,52 +241,32 @@ fn compare_parameter(place: &str, old: &Parameter, new: &Parameter, changes: &mu
         !new.is_empty() && (old.is_empty() || old.iter().any(|kind| lost(&kind)))
     };
     if old.types != new.types {
-        let class = if narrower(&old.types, &new.types) {
-            Class::Breaking
-        } else {
-            Class::Widening
-        };
+        let class =
+            if narrower(&old.types, &new.types) { Class::Breaking } else { Class::Widening };
         changes.push(Change::new(
             class,
             place,
             format!("type was {:?}, is {:?}", old.types, new.types),
         ));
     }
-    let choices = |parameter: &Parameter| {
-        parameter
-            .schema
-            .get("enum")
-            .map(|list| list.items().to_vec())
-    };
+    let choices =
+        |parameter: &Parameter| parameter.schema.get("enum").map(|list| list.items().to_vec());
     match (choices(old), choices(new)) {
-        (None, Some(_)) => changes.push(Change::new(
-            Class::Breaking,
-            place,
-            "only listed values are taken now",
-        )),
-        (Some(_), None) => changes.push(Change::new(
-            Class::Widening,
-            place,
-            "any value is taken now",
-        )),
+        (None, Some(_)) => {
+            changes.push(Change::new(Class::Breaking, place, "only listed values are taken now"))
+        }
+        (Some(_), None) => {
+            changes.push(Change::new(Class::Widening, place, "any value is taken now"))
+        }
         (Some(was), Some(is)) if was != is => {
             let lost = was.iter().any(|value| !is.contains(value));
-            let class = if lost {
-                Class::Breaking
-            } else {
-                Class::Widening
-            };
+            let class = if lost { Class::Breaking } else { Class::Widening };
             changes.push(Change::new(class, place, "the listed values changed"));
         }
         _ => {}
     }
     if old.description() != new.description() {
-        changes.push(text_change(
-            place,
-            "description",
-            old.description(),
-            new.description(),
-        ));
+        changes.push(text_change(place, "description", old.description(), new.description()));
     }
     compare_bounds(place, old, new, changes);
 }
@@ -366,21 +282,13 @@ fn compare_bounds(place: &str, old: &Parameter, new: &Parameter, changes: &mut V
             (Some(was), Some(is)) if was != is => (is < was) == upper.contains(name),
             _ => continue,
         };
-        let class = if tighter {
-            Class::Breaking
-        } else {
-            Class::Widening
-        };
+        let class = if tighter { Class::Breaking } else { Class::Widening };
         changes.push(Change::new(class, place, format!("{name} changed")));
     }
     for name in ["pattern", "format", "const"] {
         let (was, is) = (old.schema.get(name), new.schema.get(name));
         if was != is {
-            let class = if is.is_none() {
-                Class::Widening
-            } else {
-                Class::Breaking
-            };
+            let class = if is.is_none() { Class::Widening } else { Class::Breaking };
             changes.push(Change::new(class, place, format!("{name} changed")));
         }
     }
@@ -390,21 +298,13 @@ fn compare_output(name: &str, old: Option<&Json>, new: Option<&Json>, changes: &
     let same = old.map(Json::canonical) == new.map(Json::canonical);
     match (old, new) {
         _ if same => {}
-        (None, Some(_)) => changes.push(Change::new(
-            Class::Widening,
-            name,
-            "has an output schema now",
-        )),
-        (Some(_), None) => changes.push(Change::new(
-            Class::Breaking,
-            name,
-            "the output schema is gone",
-        )),
-        _ => changes.push(Change::new(
-            Class::Breaking,
-            name,
-            "the output schema changed",
-        )),
+        (None, Some(_)) => {
+            changes.push(Change::new(Class::Widening, name, "has an output schema now"))
+        }
+        (Some(_), None) => {
+            changes.push(Change::new(Class::Breaking, name, "the output schema is gone"))
+        }
+        _ => changes.push(Change::new(Class::Breaking, name, "the output schema changed")),
     }
 }
 
@@ -417,19 +317,12 @@ fn compare_items(member: &str, old: &[Json], new: &[Json], changes: &mut Vec<Cha
                 .unwrap_or_default()
                 .to_string()
         };
-        items
-            .iter()
-            .map(|item| (name(item), item.canonical()))
-            .collect()
+        items.iter().map(|item| (name(item), item.canonical())).collect()
     };
     let (before, after) = (index(old), index(new));
     for (name, text) in &after {
         match before.get(name) {
-            None => changes.push(Change::new(
-                Class::Widening,
-                name,
-                format!("new in {member}"),
-            )),
+            None => changes.push(Change::new(Class::Widening, name, format!("new in {member}"))),
             Some(old) if old != text => changes.push(Change::new(
                 Class::Text,
                 name,
@@ -439,10 +332,6 @@ fn compare_items(member: &str, old: &[Json], new: &[Json], changes: &mut Vec<Cha
         }
     }
     for name in before.keys().filter(|name| !after.contains_key(*name)) {
-        changes.push(Change::new(
-            Class::Breaking,
-            name,
-            format!("gone from {member}"),
-        ));
+        changes.push(Change::new(Class::Breaking, name, format!("gone from {member}")));
     }
 }

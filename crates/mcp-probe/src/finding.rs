@@ -18,12 +18,8 @@ pub enum Severity {
 
 impl Severity {
     /// All, lightest first.
-    pub const ALL: [Severity; 4] = [
-        Severity::Info,
-        Severity::Low,
-        Severity::Medium,
-        Severity::High,
-    ];
+    pub const ALL: [Severity; 4] =
+        [Severity::Info, Severity::Low, Severity::Medium, Severity::High];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -37,9 +33,7 @@ impl Severity {
 
     /// By name.
     pub fn named(name: &str) -> Result<Severity, String> {
-        let found = Severity::ALL
-            .into_iter()
-            .find(|severity| severity.name() == name);
+        let found = Severity::ALL.into_iter().find(|severity| severity.name() == name);
         found.ok_or(format!("{name:?} is none of info, low, medium, high"))
     }
 }

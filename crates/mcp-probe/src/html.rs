@@ -51,17 +51,9 @@ fn is_hidden(c: char) -> bool {
 
 fn section(surface: &Surface, out: &mut String) {
     let risks = surface_risks(surface);
-    let count = |severity: Severity| {
-        risks
-            .iter()
-            .filter(|finding| finding.severity == severity)
-            .count()
-    };
-    let _ = write!(
-        out,
-        "<section><h2>{}</h2><div class=\"cards\">",
-        escape(&surface.label())
-    );
+    let count =
+        |severity: Severity| risks.iter().filter(|finding| finding.severity == severity).count();
+    let _ = write!(out, "<section><h2>{}</h2><div class=\"cards\">", escape(&surface.label()));
     for (_, member, _) in LISTS {
         card(out, &surface.list(member).len().to_string(), member, "");
     }
@@ -69,21 +61,13 @@ fn section(surface: &Surface, out: &mut String) {
         out,
         &count(Severity::High).to_string(),
         "high risks",
-        if count(Severity::High) > 0 {
-            "high"
-        } else {
-            ""
-        },
+        if count(Severity::High) > 0 { "high" } else { "" },
     );
     card(
         out,
         &count(Severity::Medium).to_string(),
         "medium risks",
-        if count(Severity::Medium) > 0 {
-            "medium"
-        } else {
-            ""
-        },
+        if count(Severity::Medium) > 0 { "medium" } else { "" },
     );
     out.push_str("</div>");
     facts(surface, out);
@@ -100,9 +84,7 @@ fn section(surface: &Surface, out: &mut String) {
     let rest: Vec<_> = risks
         .iter()
         .filter(|finding| {
-            !surface
-                .tools()
-                .any(|tool| Some(tool.name()) == finding.place.as_deref())
+            !surface.tools().any(|tool| Some(tool.name()) == finding.place.as_deref())
         })
         .collect();
     if !rest.is_empty() {
@@ -134,12 +116,7 @@ fn facts(surface: &Surface, out: &mut String) {
     out.push_str("<table class=\"facts\">");
     let mut row = |name: &str, value: String| {
         if !value.is_empty() && value != "[]" {
-            let _ = write!(
-                out,
-                "<tr><th>{}</th><td>{}</td></tr>",
-                escape(name),
-                escape(&value)
-            );
+            let _ = write!(out, "<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(&value));
         }
     };
     let json = |name: &str| surface.get(name).map(Json::to_string).unwrap_or_default();
@@ -153,20 +130,10 @@ fn facts(surface: &Surface, out: &mut String) {
         ("unstable", "changes by itself"),
         ("oddities", "oddities"),
     ] {
-        row(
-            title,
-            if json(name) == "{}" {
-                String::new()
-            } else {
-                json(name)
-            },
-        );
+        row(title, if json(name) == "{}" { String::new() } else { json(name) });
     }
     for (name, outcome) in surface.get("methods").map_or(&[][..], Json::members) {
-        row(
-            name.as_str(),
-            outcome.as_str().unwrap_or_default().to_string(),
-        );
+        row(name.as_str(), outcome.as_str().unwrap_or_default().to_string());
     }
     out.push_str("</table>");
 }
@@ -194,40 +161,20 @@ fn timings(surface: &Surface, out: &mut String) {
 }
 
 fn tool_card(tool: &Tool<'_>, risks: &[crate::finding::Finding], out: &mut String) {
-    let mine: Vec<_> = risks
-        .iter()
-        .filter(|finding| finding.place.as_deref() == Some(tool.name()))
-        .collect();
-    let _ = write!(
-        out,
-        "<details class=\"tool\"><summary><code>{}</code>",
-        escape(tool.name())
-    );
-    for finding in mine
-        .iter()
-        .filter(|finding| finding.severity > Severity::Info)
-    {
-        let _ = write!(
-            out,
-            " <b class=\"tag {}\">{}</b>",
-            finding.severity.name(),
-            finding.rule
-        );
+    let mine: Vec<_> =
+        risks.iter().filter(|finding| finding.place.as_deref() == Some(tool.name())).collect();
+    let _ = write!(out, "<details class=\"tool\"><summary><code>{}</code>", escape(tool.name()));
+    for finding in mine.iter().filter(|finding| finding.severity > Severity::Info) {
+        let _ = write!(out, " <b class=\"tag {}\">{}</b>", finding.severity.name(), finding.rule);
     }
     if tool.is_read_only() {
         out.push_str(" <b class=\"tag\">read-only</b>");
     }
-    let _ = write!(
-        out,
-        "</summary><p class=\"about\">{}</p>",
-        escape(tool.description())
-    );
+    let _ = write!(out, "</summary><p class=\"about\">{}</p>", escape(tool.description()));
     let parameters = tool.parameters();
     if !parameters.is_empty() {
         out.push_str("<table class=\"params\"><tr><th>parameter</th><th>type</th><th></th><th>loose</th><th>description</th></tr>");
-        parameters
-            .iter()
-            .for_each(|parameter| parameter_row(parameter, out));
+        parameters.iter().for_each(|parameter| parameter_row(parameter, out));
         out.push_str("</table>");
     }
     for finding in &mine {
@@ -265,10 +212,7 @@ fn items(member: &str, items: &[Json], out: &mut String) {
     let _ = write!(out, "<h3>{}</h3><ul>", escape(member));
     for item in items {
         let name = item.text_at("name").unwrap_or_default();
-        let uri = item
-            .text_at("uri")
-            .or(item.text_at("uriTemplate"))
-            .unwrap_or_default();
+        let uri = item.text_at("uri").or(item.text_at("uriTemplate")).unwrap_or_default();
         let about = item.text_at("description").unwrap_or_default();
         let _ = write!(
             out,

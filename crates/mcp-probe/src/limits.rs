@@ -36,11 +36,7 @@ impl Limits {
 
     /// As printed beside results.
     pub fn describe(&self) -> String {
-        format!(
-            "idle {} / total {}",
-            seconds(self.idle),
-            seconds(self.total)
-        )
+        format!("idle {} / total {}", seconds(self.idle), seconds(self.total))
     }
 }
 
@@ -57,9 +53,7 @@ pub fn seconds(time: Duration) -> String {
 /// Reads `5`, `5s`, `500ms`, `2m`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: f64 = digits
-        .parse()
-        .map_err(|_| format!("{text:?} is no time span"))?;
+    let number: f64 = digits.parse().map_err(|_| format!("{text:?} is no time span"))?;
     let factor = match &text[digits.len()..] {
         "" | "s" => 1.0,
         "ms" => 0.001,
@@ -82,18 +76,14 @@ pub struct Activity {
 
 impl Default for Activity {
     fn default() -> Self {
-        Activity {
-            start: Instant::now(),
-            last: Arc::default(),
-        }
+        Activity { start: Instant::now(), last: Arc::default() }
     }
 }
 
 impl Activity {
     /// Something arrived.
     pub fn touch(&self) {
-        self.last
-            .store(self.start.elapsed().as_micros() as u64, Ordering::Relaxed);
+        self.last.store(self.start.elapsed().as_micros() as u64, Ordering::Relaxed);
     }
 
     /// When something last arrived.

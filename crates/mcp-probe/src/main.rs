@@ -5,6 +5,7 @@
 mod change;
 mod cli;
 mod client;
+mod doctor;
 mod finding;
 mod html;
 mod http;
@@ -13,6 +14,7 @@ mod limits;
 mod link;
 mod message;
 mod mock;
+mod recorder;
 mod risk;
 mod run;
 mod schema;
@@ -30,10 +32,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     // Deep but legal JSON is read and dropped by recursion.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(8 << 20)
-        .build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(8 << 20).build();
     let outcome = match runtime {
         Ok(runtime) => {
             let outcome = runtime.block_on(start(cli));

@@ -54,24 +54,14 @@ impl Message {
     /// Reads bytes.
     pub fn read(raw: Bytes) -> Message {
         match json::parse(&raw) {
-            Ok(value) => Message {
-                kind: classify(&value),
-                json: value,
-                raw,
-                fault: None,
-            },
+            Ok(value) => Message { kind: classify(&value), json: value, raw, fault: None },
             Err(error) => {
                 let json = json::parse_lossy(&raw).unwrap_or_default();
                 let kind = match error.kind {
                     ParseErrorKind::NotUtf8 if json.is_object() => classify(&json),
                     _ => Kind::Invalid,
                 };
-                Message {
-                    raw,
-                    json,
-                    kind,
-                    fault: Some(error.kind),
-                }
+                Message { raw, json, kind, fault: Some(error.kind) }
             }
         }
     }

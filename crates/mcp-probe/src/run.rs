@@ -30,11 +30,7 @@ impl Exit {
 
     /// By findings: what is only worth knowing does not count.
     pub fn of(findings: &[Finding]) -> Exit {
-        Exit::found(
-            findings
-                .iter()
-                .any(|finding| finding.severity > Severity::Info),
-        )
+        Exit::found(findings.iter().any(|finding| finding.severity > Severity::Info))
     }
 
     /// The exit code.
@@ -84,9 +80,8 @@ impl Run {
         }
         let mut env = Vec::new();
         for pair in &common.env {
-            let (name, value) = pair
-                .split_once('=')
-                .ok_or(format!("{pair:?} is not NAME=value"))?;
+            let (name, value) =
+                pair.split_once('=').ok_or(format!("{pair:?} is not NAME=value"))?;
             env.push((name.to_string(), value.to_string()));
         }
         let wish = match common.protocol.as_str() {
@@ -103,25 +98,11 @@ impl Run {
             trail.keep_secrets();
         }
         if let Some(path) = &common.record {
-            trail
-                .write_to(path, None)
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+            trail.write_to(path, None).map_err(|error| format!("{}: {error}", path.display()))?;
         }
-        let limits = Limits {
-            idle: common.timeout_idle,
-            total: common.timeout_total,
-            ..Limits::default()
-        };
-        Ok(Run {
-            context: Context {
-                limits,
-                trail,
-                headers,
-                env,
-                wish,
-            },
-            common,
-        })
+        let limits =
+            Limits { idle: common.timeout_idle, total: common.timeout_total, ..Limits::default() };
+        Ok(Run { context: Context { limits, trail, headers, env, wish }, common })
     }
 
     /// The one target of a verb.
@@ -140,11 +121,7 @@ impl Run {
     pub fn targets(&self, at: &TargetArgs) -> Result<Vec<Named>, Failure> {
         let Some(path) = &at.config else {
             let target = Target::from_words(&at.target, &at.command)?;
-            return Ok(vec![Named {
-                name: target.describe(),
-                target,
-                headers: Vec::new(),
-            }]);
+            return Ok(vec![Named { name: target.describe(), target, headers: Vec::new() }]);
         };
         let mut all = read_list(path)?;
         if let Some(name) = &at.server {

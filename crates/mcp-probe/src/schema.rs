@@ -117,11 +117,7 @@ fn collect(root: &Json, schema: &Json, prefix: &str, depth: usize, found: &mut V
 fn types(root: &Json, schema: &Json) -> Vec<String> {
     let mut all: Vec<String> = match schema.get("type") {
         Some(Json::String(text)) => vec![text.as_str().into()],
-        Some(Json::Array(items)) => items
-            .iter()
-            .filter_map(Json::as_str)
-            .map(Into::into)
-            .collect(),
+        Some(Json::Array(items)) => items.iter().filter_map(Json::as_str).map(Into::into).collect(),
         _ => Vec::new(),
     };
     if all.is_empty() {
@@ -147,16 +143,13 @@ pub fn resolve<'a>(root: &'a Json, schema: &'a Json) -> &'a Json {
             return here;
         };
         let target =
-            pointer
-                .split('/')
-                .filter(|part| !part.is_empty())
-                .try_fold(root, |at, part| {
-                    let part = part.replace("~1", "/").replace("~0", "~");
-                    match at {
-                        Json::Array(items) => items.get(part.parse::<usize>().ok()?),
-                        _ => at.get(&part),
-                    }
-                });
+            pointer.split('/').filter(|part| !part.is_empty()).try_fold(root, |at, part| {
+                let part = part.replace("~1", "/").replace("~0", "~");
+                match at {
+                    Json::Array(items) => items.get(part.parse::<usize>().ok()?),
+                    _ => at.get(&part),
+                }
+            });
         match target {
             Some(target) => here = target,
             None => return here,
@@ -198,9 +191,7 @@ fn sample_at(root: &Json, schema: &Json, depth: usize) -> Json {
     }
     for key in ["anyOf", "oneOf"] {
         let branches = schema.get(key).map_or(&[][..], Json::items);
-        let branch = branches
-            .iter()
-            .find(|branch| branch.text_at("type") != Some("null"));
+        let branch = branches.iter().find(|branch| branch.text_at("type") != Some("null"));
         if let Some(branch) =
             branch.filter(|_| schema.get("properties").is_none() && depth < DEEPEST)
         {
@@ -208,10 +199,7 @@ fn sample_at(root: &Json, schema: &Json, depth: usize) -> Json {
         }
     }
     let kinds = types(root, schema);
-    let kind = kinds
-        .iter()
-        .find(|kind| *kind != "null")
-        .map(String::as_str);
+    let kind = kinds.iter().find(|kind| *kind != "null").map(String::as_str);
     let whole = |name: &str| schema.get(name).and_then(Json::as_f64);
     match kind {
         Some("string") => sample_text(schema),
@@ -229,11 +217,7 @@ fn sample_at(root: &Json, schema: &Json, depth: usize) -> Json {
         Some("boolean") => Json::Bool(false),
         Some("null") => Json::Null,
         Some("array") => {
-            let least = schema
-                .get("minItems")
-                .and_then(Json::as_i64)
-                .unwrap_or(0)
-                .clamp(0, 3);
+            let least = schema.get("minItems").and_then(Json::as_i64).unwrap_or(0).clamp(0, 3);
             let item = |_| {
                 schema
                     .get("items")
@@ -252,20 +236,12 @@ fn sample_object(root: &Json, schema: &Json, depth: usize) -> Json {
     if depth > DEEPEST {
         return out;
     }
-    for name in schema
-        .get("required")
-        .map_or(&[][..], Json::items)
-        .iter()
-        .filter_map(Json::as_str)
+    for name in schema.get("required").map_or(&[][..], Json::items).iter().filter_map(Json::as_str)
     {
-        let property = schema
-            .get("properties")
-            .and_then(|properties| properties.get(name));
+        let property = schema.get("properties").and_then(|properties| properties.get(name));
         out.push(
             name,
-            property.map_or(Json::from("x"), |property| {
-                sample_at(root, property, depth + 1)
-            }),
+            property.map_or(Json::from("x"), |property| sample_at(root, property, depth + 1)),
         );
     }
     out
@@ -280,11 +256,7 @@ fn sample_text(schema: &Json) -> Json {
         Some("uuid") => "00000000-0000-4000-8000-000000000000",
         _ => "x",
     };
-    let least = schema
-        .get("minLength")
-        .and_then(Json::as_i64)
-        .unwrap_or(0)
-        .clamp(0, 4096) as usize;
+    let least = schema.get("minLength").and_then(Json::as_i64).unwrap_or(0).clamp(0, 4096) as usize;
     let missing = least.saturating_sub(text.len());
     Json::from(format!("{text}{}", "x".repeat(missing)))
 }

@@ -17,18 +17,11 @@ impl Screen {
     /// For standard output, or for a file when `to_file`.
     pub fn new(to_file: bool) -> Screen {
         let plain = to_file || std::env::var_os("NO_COLOR").is_some();
-        Screen {
-            text: String::new(),
-            colour: !plain && std::io::stdout().is_terminal(),
-        }
+        Screen { text: String::new(), colour: !plain && std::io::stdout().is_terminal() }
     }
 
     fn paint(&self, code: &str, text: &str) -> String {
-        if self.colour {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_string()
-        }
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
     }
 
     /// The first line: how it went.
@@ -68,11 +61,7 @@ impl Screen {
             Severity::High => "31",
         };
         let tag = self.paint(code, &format!("{:<6}", finding.severity.name()));
-        let place = finding
-            .place
-            .as_ref()
-            .map(|place| format!("{place}: "))
-            .unwrap_or_default();
+        let place = finding.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
         let rule = self.paint("2", &format!("[{}]", finding.rule));
         let _ = writeln!(self.text, "{tag} {place}{} {rule}", finding.title);
         for evidence in &finding.evidence {
@@ -100,11 +89,7 @@ impl Screen {
                 format!("{cell}{}", " ".repeat(gap))
             });
             let line = cells.collect::<Vec<_>>().join("  ").trim_end().to_string();
-            let line = if number == 0 {
-                self.paint("1", &line)
-            } else {
-                line
-            };
+            let line = if number == 0 { self.paint("1", &line) } else { line };
             self.line(&line);
         }
     }

@@ -75,9 +75,7 @@ impl<'a> Tool<'a> {
 impl Surface {
     /// An empty surface.
     pub fn new(era: Era, transport: &str, version: &str) -> Surface {
-        Surface {
-            json: obj! { "era": era.name(), "transport": transport, "version": version },
-        }
+        Surface { json: obj! { "era": era.name(), "transport": transport, "version": version } }
     }
 
     /// From a saved report.
@@ -118,39 +116,24 @@ impl Surface {
     /// Name and version of the server.
     pub fn server(&self) -> String {
         let name = self.json.text_at("server/name").unwrap_or("(unnamed)");
-        format!(
-            "{name} {}",
-            self.json.text_at("server/version").unwrap_or_default()
-        )
-        .trim_end()
-        .to_string()
+        format!("{name} {}", self.json.text_at("server/version").unwrap_or_default())
+            .trim_end()
+            .to_string()
     }
 
     /// Era, version and transport in a few words.
     pub fn label(&self) -> String {
-        format!(
-            "{} {} over {}",
-            self.text("era"),
-            self.text("version"),
-            self.text("transport")
-        )
+        format!("{} {} over {}", self.text("era"), self.text("version"), self.text("transport"))
     }
 
     /// Adds what follows from the lists: parameters, duplicates, hashes.
     pub fn derive(&mut self) {
         let mut duplicates = Vec::new();
         for (_, member, _) in LISTS {
-            let key = if member.starts_with("resource") {
-                "uri"
-            } else {
-                "name"
-            };
+            let key = if member.starts_with("resource") { "uri" } else { "name" };
             let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
             for item in self.list(member) {
-                let name = item
-                    .text_at(key)
-                    .or(item.text_at("uriTemplate"))
-                    .unwrap_or_default();
+                let name = item.text_at(key).or(item.text_at("uriTemplate")).unwrap_or_default();
                 *seen.entry(name).or_default() += 1;
             }
             let twice = seen.into_iter().filter(|(_, count)| *count > 1);
@@ -165,9 +148,7 @@ impl Surface {
 
 fn describe_tool(tool: &Tool<'_>) -> Json {
     let parameters: Vec<_> = tool.parameters();
-    let top = parameters
-        .iter()
-        .filter(|parameter| !parameter.path.contains(['.', '[']));
+    let top = parameters.iter().filter(|parameter| !parameter.path.contains(['.', '[']));
     let required = top.clone().filter(|parameter| parameter.required).count();
     let optional = top.count() - required;
     let closed = tool.input().get("additionalProperties") == Some(&Json::Bool(false));
@@ -178,10 +159,7 @@ fn describe_tool(tool: &Tool<'_>) -> Json {
         "optional": optional,
         "extraFields": if closed { "refused" } else { "allowed" },
     }
-    .with(
-        "parameters",
-        Json::Array(parameters.iter().map(schema::Parameter::to_json).collect()),
-    )
+    .with("parameters", Json::Array(parameters.iter().map(schema::Parameter::to_json).collect()))
     .with_some(
         "foreignReferences",
         Some(schema::foreign_references(tool.json)).filter(|list| !list.is_empty()),
@@ -191,10 +169,7 @@ fn describe_tool(tool: &Tool<'_>) -> Json {
 
 /// A report: what was looked at, and its surfaces.
 pub fn report(target: &Target, surfaces: &[Surface]) -> Json {
-    let surfaces = surfaces
-        .iter()
-        .map(|surface| surface.json.clone())
-        .collect();
+    let surfaces = surfaces.iter().map(|surface| surface.json.clone()).collect();
     obj! { "format": FORMAT, "target": target.to_json(), "surfaces": Json::Array(surfaces) }
 }
 
@@ -204,10 +179,9 @@ pub fn read(path: &Path) -> Result<(Target, Vec<Surface>), String> {
         let target = Target::from_json(&recording.target).unwrap_or(Target::File(path.into()));
         let surfaces = from_recording(&recording);
         return match surfaces.is_empty() {
-            true => Err(format!(
-                "{} holds no answered initialize, discover or list",
-                path.display()
-            )),
+            true => {
+                Err(format!("{} holds no answered initialize, discover or list", path.display()))
+            }
             false => Ok((target, surfaces)),
         };
     }
@@ -219,16 +193,10 @@ pub fn read(path: &Path) -> Result<(Target, Vec<Surface>), String> {
             path.display()
         ));
     }
-    let target = json
-        .get("target")
-        .and_then(Target::from_json)
-        .unwrap_or(Target::File(path.into()));
-    let surfaces = json
-        .get("surfaces")
-        .map_or(&[][..], Json::items)
-        .iter()
-        .map(Surface::from_json)
-        .collect();
+    let target =
+        json.get("target").and_then(Target::from_json).unwrap_or(Target::File(path.into()));
+    let surfaces =
+        json.get("surfaces").map_or(&[][..], Json::items).iter().map(Surface::from_json).collect();
     Ok((target, surfaces))
 }
 
@@ -246,19 +214,10 @@ pub fn from_recording(recording: &Recording) -> Vec<Surface> {
         let meta = request
             .at("params/_meta")
             .and_then(|meta| meta.get("io.modelcontextprotocol/protocolVersion"));
-        let era = if meta.is_some() {
-            Era::Modern
-        } else {
-            Era::Legacy
-        };
+        let era = if meta.is_some() { Era::Modern } else { Era::Legacy };
         let answer = Message::read(answer.raw.clone());
-        let result = answer
-            .json
-            .get("result")
-            .filter(|_| answer.kind == Kind::Response);
-        let at = surfaces
-            .iter()
-            .position(|surface| surface.text("era") == era.name());
+        let result = answer.json.get("result").filter(|_| answer.kind == Kind::Response);
+        let at = surfaces.iter().position(|surface| surface.text("era") == era.name());
         let list = LISTS.iter().find(|(name, _, _)| *name == method);
         if result.is_none()
             || (list.is_none() && method != "initialize" && method != "server/discover")
@@ -274,18 +233,8 @@ pub fn from_recording(recording: &Recording) -> Vec<Surface> {
         match (list, result) {
             (Some((_, member, _)), Some(result)) => {
                 let fresh = request.at("params/cursor").is_none();
-                let mut items = if fresh {
-                    Vec::new()
-                } else {
-                    surface.list(member).to_vec()
-                };
-                items.extend(
-                    result
-                        .get(member)
-                        .map_or(&[][..], Json::items)
-                        .iter()
-                        .cloned(),
-                );
+                let mut items = if fresh { Vec::new() } else { surface.list(member).to_vec() };
+                items.extend(result.get(member).map_or(&[][..], Json::items).iter().cloned());
                 surface.set(member, Json::Array(items));
             }
             (None, Some(result)) => greet(surface, result),
@@ -298,9 +247,8 @@ pub fn from_recording(recording: &Recording) -> Vec<Surface> {
 
 /// Takes over what a server says of itself.
 pub fn greet(surface: &mut Surface, greeting: &Json) {
-    let meta = greeting
-        .get("_meta")
-        .and_then(|meta| meta.get("io.modelcontextprotocol/serverInfo"));
+    let meta =
+        greeting.get("_meta").and_then(|meta| meta.get("io.modelcontextprotocol/serverInfo"));
     if let Some(version) = greeting.get("protocolVersion") {
         surface.set("version", version.clone());
     }

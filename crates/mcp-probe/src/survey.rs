@@ -33,10 +33,7 @@ pub async fn survey(
     }
     let wanted: Vec<(Era, String)> = match &context.wish {
         Wish::Pin(version) => vec![(Era::of(version), version.clone())],
-        Wish::Auto => vec![
-            (Era::Modern, MODERN.into()),
-            (Era::Legacy, NEWEST_LEGACY.into()),
-        ],
+        Wish::Auto => vec![(Era::Modern, MODERN.into()), (Era::Legacy, NEWEST_LEGACY.into())],
     };
     let mut attempts = Vec::new();
     let mut surfaces = Vec::new();
@@ -60,14 +57,9 @@ pub async fn look(session: &mut Session, context: &Context, depth: Depth) -> Sur
     let mut view = View::default();
     view.time(&session.opening.method, session.opening.elapsed);
     for (method, member, capability) in LISTS {
-        let promised = session
-            .greeting
-            .at("capabilities")
-            .and_then(|all| all.get(capability))
-            .is_some();
-        let items = view
-            .list(peer, context, method, member, promised, depth.repeat)
-            .await;
+        let promised =
+            session.greeting.at("capabilities").and_then(|all| all.get(capability)).is_some();
+        let items = view.list(peer, context, method, member, promised, depth.repeat).await;
         if method == "tools/list" {
             peer.mirror(&items);
         }
@@ -97,8 +89,7 @@ struct View {
 
 impl View {
     fn time(&mut self, method: &str, elapsed: Duration) {
-        self.timings
-            .push(obj! { "method": method, "ms": elapsed.as_secs_f64() * 1000.0 });
+        self.timings.push(obj! { "method": method, "ms": elapsed.as_secs_f64() * 1000.0 });
     }
 
     fn method(&mut self, name: &str, outcome: String) {
@@ -125,10 +116,7 @@ impl View {
         if let Some(page) = listing.pages.first() {
             self.time(method, page.elapsed);
         }
-        let last = listing
-            .last()
-            .map(|page| page.describe(&context.limits))
-            .unwrap_or_default();
+        let last = listing.last().map(|page| page.describe(&context.limits)).unwrap_or_default();
         let outcome = match &listing.fault {
             Some(fault) => fault.clone(),
             None if listing.is_complete() => {
@@ -149,10 +137,8 @@ impl View {
             for round in 1..repeat {
                 let again = peer.list(method, member).await;
                 if canonical(&again.items) != first {
-                    self.unstable.push(format!(
-                        "{method}: fetch {} differs from the first",
-                        round + 1
-                    ));
+                    self.unstable
+                        .push(format!("{method}: fetch {} differs from the first", round + 1));
                     break;
                 }
             }
@@ -191,10 +177,7 @@ fn oddities(peer: &Peer) -> Json {
         }
     };
     list("noise", odd.noise.clone());
-    list(
-        "writing",
-        odd.quirks.names().into_iter().map(Into::into).collect(),
-    );
+    list("writing", odd.quirks.names().into_iter().map(Into::into).collect());
     list("strangeIds", odd.strange_ids.clone());
     list("serverRequests", odd.server_requests.clone());
     list("serverNotifications", odd.notifications.clone());
@@ -226,10 +209,7 @@ pub async fn version_matrix(target: &Target, context: &Context) -> Vec<(String, 
                     false => agreed,
                 }
             }
-            None => attempts
-                .last()
-                .map(|attempt| attempt.describe(context))
-                .unwrap_or_default(),
+            None => attempts.last().map(|attempt| attempt.describe(context)).unwrap_or_default(),
         };
         rows.push((version.to_string(), outcome));
     }

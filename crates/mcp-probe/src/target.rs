@@ -67,9 +67,7 @@ impl Target {
         let path = PathBuf::from(word);
         match path.exists() {
             true => Ok(Target::File(path)),
-            false => Err(format!(
-                "{word:?} is neither stdio, nor a URL, nor a file that exists"
-            )),
+            false => Err(format!("{word:?} is neither stdio, nor a URL, nor a file that exists")),
         }
     }
 
@@ -77,9 +75,7 @@ impl Target {
     pub fn describe(&self) -> String {
         match self {
             Target::Stdio(command) => {
-                format!("stdio: {} {}", command.program, command.args.join(" "))
-                    .trim_end()
-                    .into()
+                format!("stdio: {} {}", command.program, command.args.join(" ")).trim_end().into()
             }
             Target::Url(url) => url.to_string(),
             Target::File(path) => path.display().to_string(),
@@ -106,13 +102,8 @@ impl Target {
         if let Some(url) = value.text_at("url") {
             return Url::parse(url).map(Target::Url);
         }
-        let words: Vec<String> = value
-            .get("command")?
-            .items()
-            .iter()
-            .filter_map(Json::as_str)
-            .map(Into::into)
-            .collect();
+        let words: Vec<String> =
+            value.get("command")?.items().iter().filter_map(Json::as_str).map(Into::into).collect();
         Target::from_words(&["stdio".to_string()], &words).ok()
     }
 }
@@ -135,15 +126,9 @@ pub fn read_list(path: &Path) -> Result<Vec<Named>, String> {
 /// `mcpServers` (most clients), `servers` (VS Code), also inside `mcp` or below `projects`.
 fn from_config(value: &Json) -> Result<Vec<Named>, String> {
     let mut found = Vec::new();
-    let projects = value
-        .get("projects")
-        .map_or(&[][..], Json::members)
-        .iter()
-        .map(|(_, project)| project);
-    let places = [Some(value), value.get("mcp")]
-        .into_iter()
-        .flatten()
-        .chain(projects);
+    let projects =
+        value.get("projects").map_or(&[][..], Json::members).iter().map(|(_, project)| project);
+    let places = [Some(value), value.get("mcp")].into_iter().flatten().chain(projects);
     for place in places {
         for key in ["mcpServers", "servers", "context_servers"] {
             for (name, server) in place.get(key).map_or(&[][..], Json::members) {
@@ -156,28 +141,19 @@ fn from_config(value: &Json) -> Result<Vec<Named>, String> {
 
 fn from_entry(name: &str, server: &Json) -> Result<Named, String> {
     let texts = |list: Option<&Json>| -> Vec<String> {
-        list.map_or(&[][..], Json::items)
-            .iter()
-            .filter_map(Json::as_str)
-            .map(Into::into)
-            .collect()
+        list.map_or(&[][..], Json::items).iter().filter_map(Json::as_str).map(Into::into).collect()
     };
     let pairs = |list: Option<&Json>| -> Vec<(String, String)> {
         let pair = |(key, value): &(json::Text, Json)| {
             Some((key.as_str().to_string(), value.as_str()?.to_string()))
         };
-        list.map_or(&[][..], Json::members)
-            .iter()
-            .filter_map(pair)
-            .collect()
+        list.map_or(&[][..], Json::members).iter().filter_map(pair).collect()
     };
-    let url = ["url", "serverUrl", "httpUrl"]
-        .iter()
-        .find_map(|key| server.text_at(key));
+    let url = ["url", "serverUrl", "httpUrl"].iter().find_map(|key| server.text_at(key));
     let target = match (url, server.text_at("command")) {
-        (Some(url), _) => Url::parse(url)
-            .map(Target::Url)
-            .ok_or(format!("{name}: {url:?} is no address"))?,
+        (Some(url), _) => {
+            Url::parse(url).map(Target::Url).ok_or(format!("{name}: {url:?} is no address"))?
+        }
         (None, Some(program)) => Target::Stdio(Command {
             program: program.into(),
             args: texts(server.get("args")),
@@ -185,19 +161,13 @@ fn from_entry(name: &str, server: &Json) -> Result<Named, String> {
         }),
         (None, None) => return Err(format!("{name}: neither url nor command")),
     };
-    Ok(Named {
-        name: name.into(),
-        target,
-        headers: pairs(server.get("headers")),
-    })
+    Ok(Named { name: name.into(), target, headers: pairs(server.get("headers")) })
 }
 
 fn from_lines(text: &str, path: &Path) -> Result<Vec<Named>, String> {
     let mut found = Vec::new();
-    let lines = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines =
+        text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     for line in lines {
         let words: Vec<String> = line.split_whitespace().map(Into::into).collect();
         let target = match words.as_slice() {
@@ -208,11 +178,7 @@ fn from_lines(text: &str, path: &Path) -> Result<Vec<Named>, String> {
             _ if line.contains("://") => Target::from_word(line)?,
             _ => Target::File(path.parent().unwrap_or(Path::new(".")).join(line)),
         };
-        found.push(Named {
-            name: target.describe(),
-            target,
-            headers: Vec::new(),
-        });
+        found.push(Named { name: target.describe(), target, headers: Vec::new() });
     }
     Ok(found)
 }

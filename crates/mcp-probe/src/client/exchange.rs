@@ -84,6 +84,8 @@ pub struct Exchange {
     pub comments: u64,
     /// Bytes that were no message.
     pub side: Vec<Bytes>,
+    /// What had come of the answer when time ran out, over HTTP.
+    pub unfinished: Option<Bytes>,
 }
 
 impl Exchange {
@@ -115,37 +117,27 @@ impl Exchange {
 
     /// One line for people.
     pub fn describe(&self, limits: &Limits) -> String {
-        let status = self
-            .status()
-            .map(|status| format!("HTTP {status}, "))
-            .unwrap_or_default();
+        let status = self.status().map(|status| format!("HTTP {status}, ")).unwrap_or_default();
         let text = match &self.outcome {
             Outcome::Result(_) => "result".to_string(),
             Outcome::Error(error) => {
-                let code = error
-                    .code
-                    .map_or("without code".to_string(), |code| code.to_string());
+                let code = error.code.map_or("without code".to_string(), |code| code.to_string());
                 format!("error {code}: {}", clip(&error.message, 160))
             }
-            Outcome::Invalid(message) => format!(
-                "an answer that cannot be read: {}",
-                clip_bytes(&message.raw, 120)
-            ),
-            Outcome::Expired(Expiry::Idle) => format!(
-                "no answer; silence for {} (idle limit)",
-                seconds(limits.idle)
-            ),
+            Outcome::Invalid(message) => {
+                format!("an answer that cannot be read: {}", clip_bytes(&message.raw, 120))
+            }
+            Outcome::Expired(Expiry::Idle) => {
+                format!("no answer; silence for {} (idle limit)", seconds(limits.idle))
+            }
             Outcome::Expired(Expiry::Total) => format!(
                 "no answer after {} (total limit), though the server kept sending",
                 seconds(limits.total)
             ),
             Outcome::Closed(closure) => format!("no answer; {}", closure.why),
             Outcome::Bare(end, body) => {
-                let fault = end
-                    .fault
-                    .as_ref()
-                    .map(|fault| format!("; {fault}"))
-                    .unwrap_or_default();
+                let fault =
+                    end.fault.as_ref().map(|fault| format!("; {fault}")).unwrap_or_default();
                 let body = body
                     .as_ref()
                     .map(|body| format!(": {}", clip_bytes(body, 120)))
@@ -187,20 +179,17 @@ impl Exchange {
 pub fn outcome_of(message: &Message) -> Outcome {
     match message.kind {
         Kind::Response => Outcome::Result(message.json.get("result").cloned().unwrap_or_default()),
-        Kind::Error => Outcome::Error(RpcError::read(
-            message.json.get("error").unwrap_or(&Json::Null),
-        )),
+        Kind::Error => {
+            Outcome::Error(RpcError::read(message.json.get("error").unwrap_or(&Json::Null)))
+        }
         _ => Outcome::Invalid(message.clone()),
     }
 }
 
 /// Shortens text for display; control characters are shown, not sent to the terminal.
 pub fn clip(text: &str, most: usize) -> String {
-    let mut out: String = text
-        .chars()
-        .take(most)
-        .map(|c| if c.is_control() { '·' } else { c })
-        .collect();
+    let mut out: String =
+        text.chars().take(most).map(|c| if c.is_control() { '·' } else { c }).collect();
     if text.chars().count() > most {
         out.push('…');
     }

@@ -48,11 +48,8 @@ pub struct Unopened {
 impl Unopened {
     /// The most telling attempt in one line.
     pub fn describe(&self, context: &Context) -> String {
-        let lines: Vec<String> = self
-            .attempts
-            .iter()
-            .map(|attempt| attempt.describe(context))
-            .collect();
+        let lines: Vec<String> =
+            self.attempts.iter().map(|attempt| attempt.describe(context)).collect();
         lines.join("; ")
     }
 }
@@ -68,19 +65,11 @@ impl Attempt {
     }
 
     fn failed(what: &str, error: LinkError) -> Attempt {
-        Attempt {
-            what: what.into(),
-            exchange: None,
-            error: Some(error),
-        }
+        Attempt { what: what.into(), exchange: None, error: Some(error) }
     }
 
     fn made(what: &str, exchange: Exchange) -> Attempt {
-        Attempt {
-            what: what.into(),
-            exchange: Some(exchange),
-            error: None,
-        }
+        Attempt { what: what.into(), exchange: Some(exchange), error: None }
     }
 }
 
@@ -92,11 +81,9 @@ impl Session {
 
     /// What the server says of itself.
     pub fn server_info(&self) -> Option<&Json> {
-        self.greeting.get("serverInfo").or_else(|| {
-            self.greeting
-                .get("_meta")?
-                .get("io.modelcontextprotocol/serverInfo")
-        })
+        self.greeting
+            .get("serverInfo")
+            .or_else(|| self.greeting.get("_meta")?.get("io.modelcontextprotocol/serverInfo"))
     }
 
     /// Ends it in good order.
@@ -127,18 +114,14 @@ pub async fn open(target: &Target, context: &Context) -> Result<Session, Unopene
 
 /// Whether a second try cannot do better than the first.
 fn is_final(attempts: &[Attempt]) -> bool {
-    attempts
-        .last()
-        .is_some_and(|attempt| match (&attempt.exchange, &attempt.error) {
-            (_, Some(LinkError::Spawn(..) | LinkError::Connect(_) | LinkError::WebSocket(_))) => {
-                true
-            }
-            (Some(exchange), _) => match &exchange.outcome {
-                Outcome::Failed(LinkError::Connect(_)) => true,
-                _ => matches!(exchange.status(), Some(401 | 403)),
-            },
-            _ => false,
-        })
+    attempts.last().is_some_and(|attempt| match (&attempt.exchange, &attempt.error) {
+        (_, Some(LinkError::Spawn(..) | LinkError::Connect(_) | LinkError::WebSocket(_))) => true,
+        (Some(exchange), _) => match &exchange.outcome {
+            Outcome::Failed(LinkError::Connect(_)) => true,
+            _ => matches!(exchange.status(), Some(401 | 403)),
+        },
+        _ => false,
+    })
 }
 
 /// Opens a session of one era on a fresh connection.
@@ -182,9 +165,7 @@ async fn open_url(
 
 /// A POST that was refused as such hints at the old transport.
 fn may_be_old(attempts: &[Attempt]) -> bool {
-    let exchange = attempts
-        .last()
-        .and_then(|attempt| attempt.exchange.as_ref());
+    let exchange = attempts.last().and_then(|attempt| attempt.exchange.as_ref());
     exchange.is_some_and(|exchange| {
         !exchange.is_rpc() && matches!(exchange.status(), Some(400 | 404 | 405 | 406 | 415 | 501))
     })
@@ -232,19 +213,12 @@ async fn discover(mut peer: Peer, stdio: bool, attempts: &mut Vec<Attempt>) -> O
         exchange = peer.request("server/discover", Json::object()).await;
     }
     peer.options.limits = limits;
-    let greeting = exchange
-        .result()
-        .filter(|result| result.get("supportedVersions").is_some())
-        .cloned();
+    let greeting =
+        exchange.result().filter(|result| result.get("supportedVersions").is_some()).cloned();
     match greeting {
         Some(greeting) => {
             peer.agree();
-            Some(Session {
-                peer,
-                greeting,
-                opening: exchange,
-                attempts: Vec::new(),
-            })
+            Some(Session { peer, greeting, opening: exchange, attempts: Vec::new() })
         }
         None => {
             attempts.push(Attempt::made("server/discover", exchange));
@@ -256,30 +230,19 @@ async fn discover(mut peer: Peer, stdio: bool, attempts: &mut Vec<Attempt>) -> O
 
 /// A modern server that refuses our version names those it has.
 fn other_version(exchange: &Exchange) -> Option<String> {
-    let error = exchange
-        .error()
-        .filter(|error| error.code == Some(-32022))?;
+    let error = exchange.error().filter(|error| error.code == Some(-32022))?;
     let supported = error.json.at("data/supported")?.items();
-    let known = |version: &&Json| {
-        version
-            .as_str()
-            .is_some_and(|text| text >= MODERN && text != MODERN)
-    };
+    let known =
+        |version: &&Json| version.as_str().is_some_and(|text| text >= MODERN && text != MODERN);
     supported.iter().find(known)?.as_str().map(Into::into)
 }
 
 async fn initialize(mut peer: Peer, version: &str, attempts: &mut Vec<Attempt>) -> Option<Session> {
     let params = obj! { "protocolVersion": version, "capabilities": Json::object(), "clientInfo": client_info() };
     let exchange = peer.request("initialize", params).await;
-    let greeting = exchange
-        .result()
-        .filter(|result| result.is_object())
-        .cloned();
+    let greeting = exchange.result().filter(|result| result.is_object()).cloned();
     let Some(greeting) = greeting else {
-        attempts.push(Attempt::made(
-            &format!("initialize with {version}"),
-            exchange.clone(),
-        ));
+        attempts.push(Attempt::made(&format!("initialize with {version}"), exchange.clone()));
         if let Some(accepted) = refused_version(&exchange, version) {
             return Box::pin(initialize(peer, &accepted, attempts)).await;
         }
@@ -291,12 +254,7 @@ async fn initialize(mut peer: Peer, version: &str, attempts: &mut Vec<Attempt>) 
     }
     peer.agree();
     let _ = peer.notify("notifications/initialized", None).await;
-    Some(Session {
-        peer,
-        greeting,
-        opening: exchange,
-        attempts: Vec::new(),
-    })
+    Some(Session { peer, greeting, opening: exchange, attempts: Vec::new() })
 }
 
 /// The version to try after a refusal: the newest older one that the answer
@@ -305,11 +263,7 @@ fn refused_version(exchange: &Exchange, tried: &str) -> Option<String> {
     let text = exchange.error()?.json.to_string();
     let mut older = VERSIONS.iter().filter(|version| **version < tried);
     let named = older.clone().find(|version| text.contains(**version));
-    let hinted = text
-        .to_lowercase()
-        .contains("version")
-        .then(|| older.next())
-        .flatten();
+    let hinted = text.to_lowercase().contains("version").then(|| older.next()).flatten();
     named.or(hinted).map(|version| version.to_string())
 }
 

@@ -21,10 +21,7 @@ pub fn standard(method: &str, params: &Json, version: &str) -> Vec<(String, Stri
         .at("_meta")
         .and_then(|meta| meta.text_at_name("io.modelcontextprotocol/protocolVersion"));
     let mut headers = vec![
-        (
-            "MCP-Protocol-Version".to_string(),
-            meta.unwrap_or(version).to_string(),
-        ),
+        ("MCP-Protocol-Version".to_string(), meta.unwrap_or(version).to_string()),
         ("Mcp-Method".to_string(), encode(method)),
     ];
     let name = match method {
@@ -50,11 +47,7 @@ fn encode(value: &str) -> String {
     let plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && value.trim() == value
         && !(value.starts_with("=?base64?") && value.ends_with("?="));
-    if plain {
-        value.to_string()
-    } else {
-        format!("=?base64?{}?=", STANDARD.encode(value))
-    }
+    if plain { value.to_string() } else { format!("=?base64?{}?=", STANDARD.encode(value)) }
 }
 
 /// Which arguments of a tool are mirrored; `Err` says why its declarations are
@@ -140,19 +133,13 @@ fn rule(
             ));
         }
     }
-    Ok(HeaderRule {
-        path: path.to_vec(),
-        header: name.into(),
-    })
+    Ok(HeaderRule { path: path.to_vec(), header: name.into() })
 }
 
 /// The headers for one call. Absent and null arguments have none.
 pub fn param_headers(rules: &[HeaderRule], arguments: &Json) -> Vec<(String, String)> {
     let value = |rule: &HeaderRule| {
-        let value = rule
-            .path
-            .iter()
-            .try_fold(arguments, |here, name| here.get(name))?;
+        let value = rule.path.iter().try_fold(arguments, |here, name| here.get(name))?;
         let text = match value {
             Json::String(text) => text.as_str().to_string(),
             Json::Number(_) | Json::Bool(_) => value.to_string(),
@@ -179,14 +166,9 @@ mod tests {
             "o":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}}"#,
         )
         .unwrap();
-        let headers = param_headers(
-            &rules,
-            &parse(r#"{"region":" é","o":{"n":3}}"#.as_bytes()).unwrap(),
-        );
-        assert_eq!(
-            headers[0],
-            ("Mcp-Param-Region".into(), "=?base64?IMOp?=".into())
-        );
+        let headers =
+            param_headers(&rules, &parse(r#"{"region":" é","o":{"n":3}}"#.as_bytes()).unwrap());
+        assert_eq!(headers[0], ("Mcp-Param-Region".into(), "=?base64?IMOp?=".into()));
         assert_eq!(headers[1], ("Mcp-Param-N".into(), "3".into()));
         assert!(param_headers(&rules, &parse(br#"{"region":null}"#).unwrap()).is_empty());
     }

@@ -33,11 +33,7 @@ impl Listing {
 impl Peer {
     /// Fetches a list.
     pub async fn list(&mut self, method: &str, member: &str) -> Listing {
-        let mut listing = Listing {
-            items: Vec::new(),
-            pages: Vec::new(),
-            fault: None,
-        };
+        let mut listing = Listing { items: Vec::new(), pages: Vec::new(), fault: None };
         let mut cursors = std::collections::HashSet::new();
         let mut params = Json::object();
         loop {
@@ -47,10 +43,9 @@ impl Peer {
                     listing.pages.push(page);
                     return listing;
                 }
-                Some(result) => (
-                    result.get(member).cloned(),
-                    result.text_at("nextCursor").map(str::to_string),
-                ),
+                Some(result) => {
+                    (result.get(member).cloned(), result.text_at("nextCursor").map(str::to_string))
+                }
             };
             listing.pages.push(page);
             match items {
@@ -63,10 +58,8 @@ impl Peer {
             if !cursors.insert(cursor.clone()) {
                 listing.fault = Some(format!("the cursor {cursor:?} leads in a circle"));
             } else if listing.pages.len() >= MOST_PAGES || listing.items.len() >= MOST_ITEMS {
-                listing.fault = Some(format!(
-                    "the list does not end after {} pages",
-                    listing.pages.len()
-                ));
+                listing.fault =
+                    Some(format!("the list does not end after {} pages", listing.pages.len()));
             }
             if listing.fault.is_some() {
                 return listing;

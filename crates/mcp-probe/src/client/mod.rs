@@ -20,13 +20,8 @@ pub use lists::Listing;
 use std::time::Instant;
 
 /// Known versions, newest first.
-pub const VERSIONS: [&str; 5] = [
-    "2026-07-28",
-    "2025-11-25",
-    "2025-06-18",
-    "2025-03-26",
-    "2024-11-05",
-];
+pub const VERSIONS: [&str; 5] =
+    ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// The version with metadata in each request.
 pub const MODERN: &str = VERSIONS[0];
 /// The newest version with a handshake.
@@ -52,11 +47,7 @@ impl Era {
 
     /// The era of a version.
     pub fn of(version: &str) -> Era {
-        if version == MODERN {
-            Era::Modern
-        } else {
-            Era::Legacy
-        }
+        if version == MODERN { Era::Modern } else { Era::Legacy }
     }
 }
 
@@ -97,10 +88,7 @@ impl Context {
 
     /// The same with other limits.
     pub fn with_limits(&self, limits: Limits) -> Context {
-        Context {
-            limits,
-            ..self.clone()
-        }
+        Context { limits, ..self.clone() }
     }
 }
 
@@ -187,13 +175,7 @@ impl Peer {
         if params.is_object() {
             message.push("params", params);
         }
-        self.exchange(
-            method,
-            Some(Json::from(id)),
-            message.to_string().into(),
-            &headers,
-        )
-        .await
+        self.exchange(method, Some(Json::from(id)), message.to_string().into(), &headers).await
     }
 
     /// The headers that mirror a request of the era in use.
@@ -206,10 +188,7 @@ impl Peer {
             && let Some(name) = params.text_at("name")
             && let Some((_, rules)) = self.mirrored.iter().find(|(tool, _)| tool == name)
         {
-            headers.extend(param_headers(
-                rules,
-                params.get("arguments").unwrap_or(&Json::Null),
-            ));
+            headers.extend(param_headers(rules, params.get("arguments").unwrap_or(&Json::Null)));
         }
         headers
     }
@@ -235,11 +214,7 @@ impl Peer {
             return Ok(None);
         }
         let until = tokio::time::Instant::now()
-            + self
-                .options
-                .limits
-                .idle
-                .min(std::time::Duration::from_secs(5));
+            + self.options.limits.idle.min(std::time::Duration::from_secs(5));
         while let Ok(incoming) = tokio::time::timeout_at(until, self.link.next()).await {
             match incoming {
                 Incoming::Message(message, quirks) => self.unasked(&message, quirks).await,
@@ -272,6 +247,7 @@ impl Peer {
             unrelated: 0,
             comments: 0,
             side: Vec::new(),
+            unfinished: None,
         };
         self.options.activity.touch();
         exchange.outcome = match self.link.send(raw, headers).await {
@@ -284,6 +260,10 @@ impl Peer {
         };
         exchange.elapsed = start.elapsed();
         exchange.http = self.link.http().cloned();
+        exchange.unfinished = match &self.link {
+            Link::Http(link) => link.unfinished(),
+            _ => None,
+        };
         exchange.comments = self.comments() - comments;
         exchange
     }
@@ -368,11 +348,7 @@ impl Peer {
             let until = tokio::time::Instant::from_std(idle.min(total));
             if let Ok(incoming) = tokio::time::timeout_at(until, &mut next).await {
                 // A server that always has something to send must not outrun the limit.
-                return if Instant::now() >= total {
-                    Err(Expiry::Total)
-                } else {
-                    Ok(incoming)
-                };
+                return if Instant::now() >= total { Err(Expiry::Total) } else { Ok(incoming) };
             }
             if Instant::now() >= total {
                 return Err(Expiry::Total);
@@ -406,7 +382,8 @@ impl Peer {
         let odd = &mut self.oddities;
         odd.quirks.add(quirks);
         odd.longest = odd.longest.max(message.raw.len());
-        if message.kind == Kind::Invalid && odd.invalid.len() < KEPT {
+        let broken = message.kind == Kind::Invalid || message.fault.is_some();
+        if broken && odd.invalid.len() < KEPT {
             odd.invalid.push(message.clone());
         }
         if odd.duplicates.len() < KEPT && message.raw.len() < (1 << 20) {
@@ -437,8 +414,7 @@ impl Peer {
             }
             Kind::Notification if odd.notifications.len() < KEPT => odd.notifications.push(name),
             Kind::Response | Kind::Error if odd.strange_ids.len() < KEPT => {
-                odd.strange_ids
-                    .push(message.id().map_or("none".into(), Json::to_string));
+                odd.strange_ids.push(message.id().map_or("none".into(), Json::to_string));
             }
             _ => {}
         }
@@ -493,20 +469,13 @@ pub fn client_info() -> Json {
 
 /// Adds the metadata of the modern era to the parameters of a request.
 pub fn with_metadata(params: Json, version: &str) -> Json {
-    let mut params = if params.is_object() {
-        params
-    } else {
-        Json::object()
-    };
+    let mut params = if params.is_object() { params } else { Json::object() };
     let mut meta = match params.get("_meta") {
         Some(meta) if meta.is_object() => meta.clone(),
         _ => Json::object(),
     };
     for (name, value) in [
-        (
-            "io.modelcontextprotocol/protocolVersion",
-            Json::from(version),
-        ),
+        ("io.modelcontextprotocol/protocolVersion", Json::from(version)),
         ("io.modelcontextprotocol/clientInfo", client_info()),
         ("io.modelcontextprotocol/clientCapabilities", Json::object()),
     ] {

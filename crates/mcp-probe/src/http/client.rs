@@ -69,9 +69,7 @@ fn name_error(place: String, error: &io::Error) -> ConnectError {
 }
 
 fn tls_config() -> Result<Arc<ClientConfig>, ConnectError> {
-    let roots = RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
+    let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -95,12 +93,8 @@ pub struct Request {
 impl Request {
     /// The bytes of the head.
     pub fn head(&self, url: &Url) -> String {
-        let mut head = format!(
-            "{} {} HTTP/1.1\r\nHost: {}\r\n",
-            self.method,
-            url.path,
-            url.authority()
-        );
+        let mut head =
+            format!("{} {} HTTP/1.1\r\nHost: {}\r\n", self.method, url.path, url.authority());
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -167,13 +161,7 @@ pub async fn send(
     if request.method == "HEAD" {
         parser.next_is_bodiless();
     }
-    Ok(Response {
-        stream,
-        parser,
-        head: None,
-        received: 0,
-        buffer: vec![0; 64 << 10],
-    })
+    Ok(Response { stream, parser, head: None, received: 0, buffer: vec![0; 64 << 10] })
 }
 
 impl Response {
@@ -190,9 +178,7 @@ impl Response {
                 }
                 // Interim answers are of no interest.
                 Ok(Some(Event::Head(head)))
-                    if head
-                        .status()
-                        .is_some_and(|s| (100..200).contains(&s) && s != 101) => {}
+                    if head.status().is_some_and(|s| (100..200).contains(&s) && s != 101) => {}
                 Ok(Some(Event::Head(head))) => {
                     self.head = Some(head);
                     return Part::Head;

@@ -37,21 +37,13 @@ impl Head {
     /// Media type without parameters, in lower case.
     pub fn media_type(&self) -> String {
         let value = self.header("content-type").unwrap_or_default();
-        value
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_ascii_lowercase()
+        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
 }
 
 /// The first header of that name, names being case-insensitive.
 pub fn find_header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    headers
-        .iter()
-        .find(|(key, _)| key.eq_ignore_ascii_case(name))
-        .map(|(_, value)| value.as_str())
+    headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 
 /// What the parser found.
@@ -99,12 +91,7 @@ pub struct Parser {
 impl Parser {
     /// A parser for one side.
     pub fn new(role: Role) -> Parser {
-        Parser {
-            role,
-            state: State::Head,
-            buffer: BytesMut::new(),
-            bodiless: false,
-        }
+        Parser { role, state: State::Head, buffer: BytesMut::new(), bodiless: false }
     }
 
     /// The next response has no body: it answers HEAD.
@@ -181,9 +168,7 @@ impl Parser {
         if self.buffer.is_empty() {
             return None;
         }
-        let length = usize::try_from(left)
-            .unwrap_or(usize::MAX)
-            .min(self.buffer.len());
+        let length = usize::try_from(left).unwrap_or(usize::MAX).min(self.buffer.len());
         let part = self.buffer.split_to(length).freeze();
         self.state = again(left - length as u64);
         Some(Event::Body(part))
@@ -208,11 +193,7 @@ impl Parser {
         let digits = line.split(';').next().unwrap_or_default().trim();
         let size =
             u64::from_str_radix(digits, 16).map_err(|_| format!("bad chunk size {line:?}"))?;
-        self.state = if size == 0 {
-            State::Trailers
-        } else {
-            State::Chunk(size)
-        };
+        self.state = if size == 0 { State::Trailers } else { State::Chunk(size) };
         self.next()
     }
 
@@ -274,10 +255,8 @@ impl Parser {
         }
         match head.header("content-length") {
             Some(length) => {
-                let length = length
-                    .trim()
-                    .parse()
-                    .map_err(|_| format!("bad content length {length:?}"))?;
+                let length =
+                    length.trim().parse().map_err(|_| format!("bad content length {length:?}"))?;
                 Ok(State::Length(length))
             }
             None if self.role == Role::Request => Ok(State::Finished),
@@ -353,16 +332,7 @@ mod tests {
     fn requests_in_a_row() {
         let text = "GET / HTTP/1.1\r\n\r\nPOST /a HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}";
         let found = events(Role::Request, text, 5);
-        assert_eq!(
-            found,
-            [
-                "GET / HTTP/1.1",
-                "end",
-                "POST /a HTTP/1.1",
-                "body {}",
-                "end"
-            ]
-        );
+        assert_eq!(found, ["GET / HTTP/1.1", "end", "POST /a HTTP/1.1", "body {}", "end"]);
     }
 
     #[test]

@@ -82,8 +82,7 @@ impl SseParser {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         if line.is_empty() {
             if std::mem::take(&mut self.touched) {
-                self.ready
-                    .push_back(SseItem::Event(std::mem::take(&mut self.event)));
+                self.ready.push_back(SseItem::Event(std::mem::take(&mut self.event)));
             }
             return;
         }
@@ -92,10 +91,7 @@ impl SseParser {
             return;
         }
         let (field, value) = match memchr::memchr(b':', line) {
-            Some(at) => (
-                &line[..at],
-                line[at + 1..].strip_prefix(b" ").unwrap_or(&line[at + 1..]),
-            ),
+            Some(at) => (&line[..at], line[at + 1..].strip_prefix(b" ").unwrap_or(&line[at + 1..])),
             None => (line, &b""[..]),
         };
         let text = || String::from_utf8_lossy(value).into_owned();

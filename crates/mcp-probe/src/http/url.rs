@@ -65,16 +65,8 @@ impl Url {
         let (authority, path) = rest.split_at(at);
         let authority = authority.rsplit('@').next()?;
         let (host, port) = split_port(authority)?;
-        let port = if port.is_empty() {
-            scheme.port()
-        } else {
-            port.parse().ok()?
-        };
-        let path = if path.starts_with('/') {
-            path.to_string()
-        } else {
-            format!("/{path}")
-        };
+        let port = if port.is_empty() { scheme.port() } else { port.parse().ok()? };
+        let path = if path.starts_with('/') { path.to_string() } else { format!("/{path}") };
         let clean = |c: char| !c.is_control() && c != ' ';
         (!host.is_empty() && host.chars().all(clean) && path.chars().all(clean)).then(|| Url {
             scheme,
@@ -97,10 +89,7 @@ impl Url {
                 format!("{}/{text}", here.rsplit_once('/')?.0)
             }
         };
-        Some(Url {
-            path,
-            ..self.clone()
-        })
+        Some(Url { path, ..self.clone() })
     }
 
     /// Whether scheme, host and port are the same.
@@ -112,33 +101,20 @@ impl Url {
 
     /// The value of the `Host` header.
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') {
-            format!("[{}]", self.host)
-        } else {
-            self.host.clone()
-        };
-        if self.port == self.scheme.port() {
-            host
-        } else {
-            format!("{host}:{}", self.port)
-        }
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == self.scheme.port() { host } else { format!("{host}:{}", self.port) }
     }
 
     /// The same server, another path.
     pub fn with_path(&self, path: &str) -> Url {
-        Url {
-            path: path.to_string(),
-            ..self.clone()
-        }
+        Url { path: path.to_string(), ..self.clone() }
     }
 
     /// Whether the host is this machine.
     pub fn is_loopback(&self) -> bool {
         self.host.eq_ignore_ascii_case("localhost")
-            || self
-                .host
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
+            || self.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 }
 
@@ -152,13 +128,7 @@ fn split_port(authority: &str) -> Option<(&str, &str)> {
 
 impl fmt::Display for Url {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "{}://{}{}",
-            self.scheme.name(),
-            self.authority(),
-            self.path
-        )
+        write!(out, "{}://{}{}", self.scheme.name(), self.authority(), self.path)
     }
 }
 
@@ -170,10 +140,7 @@ mod tests {
     fn addresses() {
         let show = |text: &str| Url::parse(text).map(|url| url.to_string());
         assert_eq!(show("http://a:80"), Some("http://a/".into()));
-        assert_eq!(
-            show("HTTPS://[::1]:8443/x?y#z"),
-            Some("https://[::1]:8443/x?y".into())
-        );
+        assert_eq!(show("HTTPS://[::1]:8443/x?y#z"), Some("https://[::1]:8443/x?y".into()));
         assert_eq!(show("ws://h?q=1"), Some("ws://h/?q=1".into()));
         assert_eq!(show("file:///a"), None);
         assert_eq!(show("http://a:99999/"), None);

@@ -32,10 +32,7 @@ impl Text {
         let mut own = String::with_capacity(raw.len());
         print::escape(&value, &mut own);
         let raw = (own != raw).then(|| raw.into());
-        Text {
-            value: value.into(),
-            raw,
-        }
+        Text { value: value.into(), raw }
     }
 }
 
@@ -49,10 +46,7 @@ impl Eq for Text {}
 
 impl From<&str> for Text {
     fn from(value: &str) -> Self {
-        Text {
-            value: value.into(),
-            raw: None,
-        }
+        Text { value: value.into(), raw: None }
     }
 }
 
@@ -122,11 +116,7 @@ impl Json {
 
     /// The member of that name; of duplicates the last, as most parsers take.
     pub fn get(&self, name: &str) -> Option<&Json> {
-        self.members()
-            .iter()
-            .rev()
-            .find(|(key, _)| key.as_str() == name)
-            .map(|(_, value)| value)
+        self.members().iter().rev().find(|(key, _)| key.as_str() == name).map(|(_, value)| value)
     }
 
     /// Like [`Json::get`], to change it.
@@ -134,21 +124,15 @@ impl Json {
         let Json::Object(members) = self else {
             return None;
         };
-        members
-            .iter_mut()
-            .rev()
-            .find(|(key, _)| key.as_str() == name)
-            .map(|(_, value)| value)
+        members.iter_mut().rev().find(|(key, _)| key.as_str() == name).map(|(_, value)| value)
     }
 
     /// Follows member names separated by `/`; array items by number.
     pub fn at(&self, path: &str) -> Option<&Json> {
-        path.split('/')
-            .filter(|part| !part.is_empty())
-            .try_fold(self, |here, part| match here {
-                Json::Array(items) => items.get(part.parse::<usize>().ok()?),
-                _ => here.get(part),
-            })
+        path.split('/').filter(|part| !part.is_empty()).try_fold(self, |here, part| match here {
+            Json::Array(items) => items.get(part.parse::<usize>().ok()?),
+            _ => here.get(part),
+        })
     }
 
     /// The text at a path, if there is text.
@@ -315,11 +299,7 @@ from_integer!(i32, i64, u8, u16, u32, u64, usize);
 
 impl From<f64> for Json {
     fn from(value: f64) -> Json {
-        if value.is_finite() {
-            Json::Number(format!("{value:.3}").into())
-        } else {
-            Json::Null
-        }
+        if value.is_finite() { Json::Number(format!("{value:.3}").into()) } else { Json::Null }
     }
 }
 
@@ -338,7 +318,7 @@ impl<T: Into<Json>> From<Vec<T>> for Json {
 /// Builds an object: `obj! { "a": 1, "b": obj! {} }`.
 #[macro_export]
 macro_rules! obj {
-    ($($name:literal : $value:expr),* $(,)?) => {
+    ($($name:tt : $value:expr),* $(,)?) => {
         $crate::json::Json::object()$(.with($name, $value))*
     };
 }

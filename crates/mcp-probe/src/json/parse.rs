@@ -52,12 +52,7 @@ impl std::fmt::Display for ParseError {
 
 /// Parses exactly one value.
 pub fn parse(bytes: &[u8]) -> Result<Json, ParseError> {
-    let mut parser = Parser {
-        bytes,
-        at: 0,
-        depth: 0,
-        values: 0,
-    };
+    let mut parser = Parser { bytes, at: 0, depth: 0, values: 0 };
     parser.blanks();
     let value = parser.value()?;
     parser.blanks();
@@ -70,10 +65,9 @@ pub fn parse(bytes: &[u8]) -> Result<Json, ParseError> {
 /// Parses text that may hold broken UTF-8, each broken part replaced.
 pub fn parse_lossy(bytes: &[u8]) -> Result<Json, ParseError> {
     match parse(bytes) {
-        Err(ParseError {
-            kind: ParseErrorKind::NotUtf8,
-            ..
-        }) => parse(String::from_utf8_lossy(bytes).as_bytes()),
+        Err(ParseError { kind: ParseErrorKind::NotUtf8, .. }) => {
+            parse(String::from_utf8_lossy(bytes).as_bytes())
+        }
         other => other,
     }
 }
@@ -87,19 +81,11 @@ pub(super) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Parser {
-            bytes,
-            at: 0,
-            depth: 0,
-            values: 0,
-        }
+        Parser { bytes, at: 0, depth: 0, values: 0 }
     }
 
     fn fail<T>(&self, kind: ParseErrorKind) -> Result<T, ParseError> {
-        Err(ParseError {
-            offset: self.at,
-            kind,
-        })
+        Err(ParseError { offset: self.at, kind })
     }
 
     pub(super) fn blanks(&mut self) {
@@ -277,33 +263,22 @@ impl<'a> Parser<'a> {
         let start = self.at + 1;
         let raw = self.raw_text()?;
         let Ok(raw) = std::str::from_utf8(raw) else {
-            return Err(ParseError {
-                offset: start,
-                kind: ParseErrorKind::NotUtf8,
-            });
+            return Err(ParseError { offset: start, kind: ParseErrorKind::NotUtf8 });
         };
         if raw.bytes().any(|byte| byte < 0x20) {
-            return Err(ParseError {
-                offset: start,
-                kind: ParseErrorKind::Unexpected,
-            });
+            return Err(ParseError { offset: start, kind: ParseErrorKind::Unexpected });
         }
         if !raw.contains('\\') {
-            return Ok(Text {
-                value: raw.into(),
-                raw: None,
-            })
-            .map(|text| match raw.contains('\u{7f}') {
-                true => Text::spelled(raw.into(), raw),
-                false => text,
+            return Ok(Text { value: raw.into(), raw: None }).map(|text| {
+                match raw.contains('\u{7f}') {
+                    true => Text::spelled(raw.into(), raw),
+                    false => text,
+                }
             });
         }
         match unescape(raw) {
             Some(value) => Ok(Text::spelled(value, raw)),
-            None => Err(ParseError {
-                offset: start,
-                kind: ParseErrorKind::Unexpected,
-            }),
+            None => Err(ParseError { offset: start, kind: ParseErrorKind::Unexpected }),
         }
     }
 }

@@ -18,6 +18,8 @@ pub struct Skim {
     pub error: bool,
     /// Whether the text is an array.
     pub batch: bool,
+    /// Where the bytes of the id are.
+    pub id_span: Option<(usize, usize)>,
 }
 
 /// Looks at the outermost members of an object. Nothing inside is checked.
@@ -49,6 +51,15 @@ pub fn skim(bytes: &[u8]) -> Option<Skim> {
 }
 
 fn note(key: &Text, parser: &mut Parser<'_>, skim: &mut Skim) -> Option<()> {
+    let start = parser.at;
+    note_value(key, parser, skim)?;
+    if key.as_str() == "id" {
+        skim.id_span = Some((start, parser.at));
+    }
+    Some(())
+}
+
+fn note_value(key: &Text, parser: &mut Parser<'_>, skim: &mut Skim) -> Option<()> {
     match (key.as_str(), parser.peek()?) {
         ("method", b'"') => skim.method = Some(parser.text().ok()?.as_str().into()),
         ("id", b'"') => skim.id = Some(Json::String(parser.text().ok()?)),

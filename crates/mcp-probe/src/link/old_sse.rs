@@ -34,17 +34,9 @@ impl OldSseLink {
             Side::Client,
             Channel::Http,
             Bytes::new(),
-            Facts {
-                http: Some(facts),
-                kind: Some(Kind::SideLog),
-                ..Facts::default()
-            },
+            Facts { http: Some(facts), kind: Some(Kind::SideLog), ..Facts::default() },
         );
-        let request = Request {
-            method: "GET",
-            headers,
-            body: None,
-        };
+        let request = Request { method: "GET", headers, body: None };
         let stream = http::send(url, &request, options.limits.connect()).await?;
         let mut link = OldSseLink {
             endpoint: url.clone(),
@@ -106,14 +98,9 @@ impl OldSseLink {
             headers: head.headers.clone(),
             ..HttpFacts::default()
         });
-        let facts = Facts {
-            http: self.facts.clone(),
-            kind: Some(Kind::SideLog),
-            ..Facts::default()
-        };
-        self.options
-            .trail
-            .note(Side::Server, Channel::Http, Bytes::new(), facts);
+        let facts =
+            Facts { http: self.facts.clone(), kind: Some(Kind::SideLog), ..Facts::default() };
+        self.options.trail.note(Side::Server, Channel::Http, Bytes::new(), facts);
         if head.media_type() != "text/event-stream" {
             let why = format!(
                 "GET gives {} with type {:?}, no event stream",
@@ -128,16 +115,12 @@ impl OldSseLink {
     fn set_endpoint(&mut self, url: &Url, event: &SseEvent) -> Result<(), HttpFault> {
         let text = String::from_utf8_lossy(event.data.as_deref().unwrap_or_default()).into_owned();
         let Some(endpoint) = url.join(text.trim()) else {
-            return Err(HttpFault::NoEndpoint(format!(
-                "the endpoint {text:?} is no address"
-            )));
+            return Err(HttpFault::NoEndpoint(format!("the endpoint {text:?} is no address")));
         };
         if !endpoint.same_origin(url) {
             return Err(HttpFault::ForeignEndpoint(endpoint.to_string()));
         }
-        self.options
-            .trail
-            .remark(&format!("endpoint {}", http_path(&endpoint)));
+        self.options.trail.remark(&format!("endpoint {}", http_path(&endpoint)));
         self.endpoint = endpoint;
         Ok(())
     }
@@ -156,16 +139,9 @@ impl OldSseLink {
             Side::Client,
             Channel::Http,
             raw.clone(),
-            Facts {
-                http: Some(facts),
-                ..Facts::default()
-            },
+            Facts { http: Some(facts), ..Facts::default() },
         );
-        let request = Request {
-            method: "POST",
-            headers,
-            body: Some(raw),
-        };
+        let request = Request { method: "POST", headers, body: Some(raw) };
         let within = self.options.limits.connect();
         let mut response = http::send(&self.endpoint, &request, within).await?;
         let (body, fault) = response.read_all(1 << 20, within).await;
@@ -174,19 +150,13 @@ impl OldSseLink {
         if fault.is_none() && (200..300).contains(&status) {
             return Ok(());
         }
-        let facts = HttpFacts {
-            status: Some(status),
-            headers: head.headers,
-            ..HttpFacts::default()
-        };
+        let facts =
+            HttpFacts { status: Some(status), headers: head.headers, ..HttpFacts::default() };
         self.options.trail.note(
             Side::Server,
             Channel::Http,
             body.clone(),
-            Facts {
-                http: Some(facts.clone()),
-                ..Facts::default()
-            },
+            Facts { http: Some(facts.clone()), ..Facts::default() },
         );
         self.facts = Some(facts);
         Err(LinkError::Write(format!(
@@ -226,11 +196,7 @@ impl OldSseLink {
                     self.closed = true;
                     let cut = self.parser.unfinished().map(Bytes::from);
                     let why = "the event stream ended".into();
-                    return Incoming::Closed(Closure {
-                        why,
-                        cut,
-                        ..Closure::default()
-                    });
+                    return Incoming::Closed(Closure { why, cut, ..Closure::default() });
                 }
             }
         }
@@ -241,21 +207,14 @@ impl OldSseLink {
             return;
         };
         let raw = Bytes::from(data);
-        let facts = HttpFacts {
-            event: true,
-            ..HttpFacts::default()
-        };
+        let facts = HttpFacts { event: true, ..HttpFacts::default() };
         self.options.trail.note(
             Side::Server,
             Channel::Http,
             raw.clone(),
-            Facts {
-                http: Some(facts),
-                ..Facts::default()
-            },
+            Facts { http: Some(facts), ..Facts::default() },
         );
-        self.ready
-            .push_back(Incoming::Message(Message::read(raw), Quirks::default()));
+        self.ready.push_back(Incoming::Message(Message::read(raw), Quirks::default()));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Closure, Incoming, LinkError, LinkOptions};
 use crate::message::{Kind, Message};
-use crate::stream::{Piece, Splitter};
+use crate::stream::{Piece, Quirks, Splitter};
 use crate::target::Command;
 use crate::trail::{Channel, Facts, Side};
 use bytes::Bytes;
@@ -43,9 +43,7 @@ impl StdioLink {
             .kill_on_drop(true);
         let spawn = |error: String| LinkError::Spawn(command.program.clone(), error);
         let mut child = builder.spawn().map_err(|error| spawn(error.to_string()))?;
-        let group = child
-            .id()
-            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(spawn("its streams are missing".into()));
         };
@@ -53,15 +51,7 @@ impl StdioLink {
         tokio::spawn(read_stdout(stdout, sender, options.clone()));
         let stderr = tokio::spawn(read_stderr(stderr, options.clone()));
         let stdin = child.stdin.take();
-        Ok(StdioLink {
-            child,
-            group,
-            stdin,
-            incoming,
-            stderr,
-            options,
-            closure: None,
-        })
+        Ok(StdioLink { child, group, stdin, incoming, stderr, options, closure: None })
     }
 
     /// When bytes last came.
@@ -82,12 +72,8 @@ impl StdioLink {
             stdin.flush().await
         };
         match tokio::time::timeout(self.options.limits.idle, writing).await {
-            Err(_) => Err(LinkError::Write(
-                "the process does not read its input".into(),
-            )),
-            Ok(Err(error)) => Err(LinkError::Write(format!(
-                "the process takes no input: {error}"
-            ))),
+            Err(_) => Err(LinkError::Write("the process does not read its input".into())),
+            Ok(Err(error)) => Err(LinkError::Write(format!("the process takes no input: {error}"))),
             Ok(Ok(())) => Ok(()),
         }
     }
@@ -150,18 +136,10 @@ impl StdioLink {
             {
                 self.kill(Signal::KILL);
                 let why = format!("{} {how}", describe(status));
-                return Closure {
-                    code: status.code(),
-                    signal: signal_of(status),
-                    cut: None,
-                    why,
-                };
+                return Closure { code: status.code(), signal: signal_of(status), cut: None, why };
             }
         }
-        Closure {
-            why: "the process does not end".into(),
-            ..Closure::default()
-        }
+        Closure { why: "the process does not end".into(), ..Closure::default() }
     }
 
     fn kill(&self, signal: Signal) {
@@ -220,12 +198,7 @@ async fn read_stdout(
         }
         let _ = sender.send(note(piece, &options)).await;
     }
-    let _ = sender
-        .send(Incoming::Closed(Closure {
-            cut,
-            ..Closure::default()
-        }))
-        .await;
+    let _ = sender.send(Incoming::Closed(Closure { cut, ..Closure::default() })).await;
 }
 
 /// Nobody listens any more, but the process must still be able to write.
@@ -242,21 +215,24 @@ fn note(piece: Piece, options: &LinkOptions) -> Incoming {
                 Side::Server,
                 Channel::Stdout,
                 bytes.clone(),
-                Facts {
-                    note,
-                    ..Facts::default()
-                },
+                Facts { note, ..Facts::default() },
             );
             Incoming::Message(Message::read(bytes), quirks)
         }
+        // A message beyond repair is still an answer of a kind.
+        Piece::Side(bytes) if was_message(&bytes) => {
+            let kind = Some(Kind::Invalid);
+            options.trail.note(
+                Side::Server,
+                Channel::Stdout,
+                bytes.clone(),
+                Facts { kind, ..Facts::default() },
+            );
+            Incoming::Message(Message::read(bytes), Quirks::default())
+        }
         Piece::Side(bytes) => {
-            let facts = Facts {
-                kind: Some(Kind::SideLog),
-                ..Facts::default()
-            };
-            options
-                .trail
-                .note(Side::Server, Channel::Stdout, bytes.clone(), facts);
+            let facts = Facts { kind: Some(Kind::SideLog), ..Facts::default() };
+            options.trail.note(Side::Server, Channel::Stdout, bytes.clone(), facts);
             Incoming::Side(bytes)
         }
         Piece::Oversize(bytes) => {
@@ -265,15 +241,16 @@ fn note(piece: Piece, options: &LinkOptions) -> Incoming {
                 Side::Server,
                 Channel::Stdout,
                 bytes,
-                Facts {
-                    note,
-                    kind: Some(Kind::Invalid),
-                    ..Facts::default()
-                },
+                Facts { note, kind: Some(Kind::Invalid), ..Facts::default() },
             );
             Incoming::Oversize
         }
     }
+}
+
+fn was_message(bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(64)];
+    head.starts_with(b"{") && memchr::memmem::find(head, b"\"jsonrpc\"").is_some()
 }
 
 async fn read_stderr(stderr: impl AsyncRead + Unpin, options: LinkOptions) {
@@ -288,12 +265,7 @@ async fn read_stderr(stderr: impl AsyncRead + Unpin, options: LinkOptions) {
         while matches!(line.last(), Some(b'\n' | b'\r')) {
             line.pop();
         }
-        let facts = Facts {
-            kind: Some(Kind::SideLog),
-            ..Facts::default()
-        };
-        options
-            .trail
-            .note(Side::Server, Channel::Stderr, line.into(), facts);
+        let facts = Facts { kind: Some(Kind::SideLog), ..Facts::default() };
+        options.trail.note(Side::Server, Channel::Stderr, line.into(), facts);
     }
 }

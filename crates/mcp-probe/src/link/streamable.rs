@@ -70,6 +70,15 @@ impl HttpLink {
         self.session.as_deref()
     }
 
+    /// What has come of an answer that is not complete.
+    pub fn unfinished(&self) -> Option<Bytes> {
+        match &self.body {
+            Body::None => None,
+            Body::Whole(_, whole) => (!whole.is_empty()).then(|| whole.clone().freeze()),
+            Body::Events(_, parser) => parser.unfinished().map(Bytes::from),
+        }
+    }
+
     /// Facts of the answer.
     pub fn facts(&self) -> Option<&HttpFacts> {
         self.facts.as_ref()
@@ -108,11 +117,7 @@ impl HttpLink {
         self.reconnects = 0;
         self.last_event = None;
         self.ready.clear();
-        let request = Request {
-            method: "POST",
-            headers,
-            body: Some(raw),
-        };
+        let request = Request { method: "POST", headers, body: Some(raw) };
         let url = self.url.clone();
         self.perform(&url, request).await
     }
@@ -129,11 +134,7 @@ impl HttpLink {
             Side::Client,
             Channel::Http,
             raw,
-            Facts {
-                http: Some(facts),
-                kind,
-                ..Facts::default()
-            },
+            Facts { http: Some(facts), kind, ..Facts::default() },
         );
         self.facts = None;
         let response = http::send(url, &request, self.options.limits.connect()).await?;
@@ -200,33 +201,21 @@ impl HttpLink {
     }
 
     fn note_head(&self, _head: &Head) {
-        let facts = Facts {
-            http: self.facts.clone(),
-            kind: Some(Kind::SideLog),
-            ..Facts::default()
-        };
-        self.options
-            .trail
-            .note(Side::Server, Channel::Http, Bytes::new(), facts);
+        let facts =
+            Facts { http: self.facts.clone(), kind: Some(Kind::SideLog), ..Facts::default() };
+        self.options.trail.note(Side::Server, Channel::Http, Bytes::new(), facts);
     }
 
     /// Follows within the same origin, for a few steps.
     async fn redirect(&mut self, head: &Head) {
         let location = head.header("location").unwrap_or_default();
-        let fault = |fault| {
-            Incoming::HttpEnd(HttpEnd {
-                fault: Some(fault),
-                unfinished: None,
-            })
-        };
+        let fault = |fault| Incoming::HttpEnd(HttpEnd { fault: Some(fault), unfinished: None });
         let Some(next) = self.url.join(location) else {
             let why = format!("redirected to {location:?}, which is no address");
             return self.ready.push_back(fault(HttpFault::Broken(why)));
         };
         if !next.same_origin(&self.url) {
-            return self
-                .ready
-                .push_back(fault(HttpFault::ForeignRedirect(next.to_string())));
+            return self.ready.push_back(fault(HttpFault::ForeignRedirect(next.to_string())));
         }
         self.redirects.push(next.path.clone());
         if self.redirects.len() > MOST_REDIRECTS {
@@ -237,8 +226,7 @@ impl HttpLink {
             return;
         };
         if let Err(error) = self.perform(&next, request).await {
-            self.ready
-                .push_back(fault(HttpFault::Broken(error.to_string())));
+            self.ready.push_back(fault(HttpFault::Broken(error.to_string())));
         }
     }
 
@@ -278,30 +266,20 @@ impl HttpLink {
             self.comments += 1;
             return;
         }
-        let facts = HttpFacts {
-            event: true,
-            ..HttpFacts::default()
-        };
+        let facts = HttpFacts { event: true, ..HttpFacts::default() };
         self.message(data.into(), facts);
     }
 
     fn message(&mut self, raw: Bytes, facts: HttpFacts) {
         let message = Message::read(raw.clone());
         let side = message.json.is_object() || message.json.is_array() || message.fault.is_none();
-        let looks = matches!(
-            raw.iter().find(|b| !b.is_ascii_whitespace()),
-            Some(b'{' | b'[')
-        );
+        let looks = matches!(raw.iter().find(|b| !b.is_ascii_whitespace()), Some(b'{' | b'['));
         let kind = (!side && !looks).then_some(Kind::SideLog);
         self.options.trail.note(
             Side::Server,
             Channel::Http,
             raw.clone(),
-            Facts {
-                http: Some(facts),
-                kind,
-                ..Facts::default()
-            },
+            Facts { http: Some(facts), kind, ..Facts::default() },
         );
         self.ready.push_back(match kind {
             None => Incoming::Message(message, Quirks::default()),
@@ -323,19 +301,13 @@ impl HttpLink {
                         Side::Server,
                         Channel::Http,
                         whole.clone(),
-                        Facts {
-                            http: Some(facts),
-                            note,
-                            kind,
-                            ..Facts::default()
-                        },
+                        Facts { http: Some(facts), note, kind, ..Facts::default() },
                     );
                 } else {
                     self.message(whole.clone(), facts);
                 }
                 let unfinished = (broken && !whole.is_empty()).then_some(whole);
-                self.ready
-                    .push_back(Incoming::HttpEnd(HttpEnd { fault, unfinished }));
+                self.ready.push_back(Incoming::HttpEnd(HttpEnd { fault, unfinished }));
             }
             Body::Events(_, parser) => {
                 let unfinished = parser.unfinished().map(Bytes::from);
@@ -345,8 +317,7 @@ impl HttpLink {
                         return;
                     }
                 }
-                self.ready
-                    .push_back(Incoming::HttpEnd(HttpEnd { fault, unfinished }));
+                self.ready.push_back(Incoming::HttpEnd(HttpEnd { fault, unfinished }));
             }
         }
     }
@@ -362,16 +333,7 @@ impl HttpLink {
             headers.push(("Last-Event-ID".into(), id.clone()));
         }
         let url = self.url.clone();
-        self.perform(
-            &url,
-            Request {
-                method: "GET",
-                headers,
-                body: None,
-            },
-        )
-        .await
-        .is_ok()
+        self.perform(&url, Request { method: "GET", headers, body: None }).await.is_ok()
     }
 
     /// Ends the session, if there is one. 405 means the server knows no end.
@@ -382,11 +344,7 @@ impl HttpLink {
         }
         let headers = self.base_headers("application/json, text/event-stream");
         let url = self.url.clone();
-        let request = Request {
-            method: "DELETE",
-            headers,
-            body: None,
-        };
+        let request = Request { method: "DELETE", headers, body: None };
         let within = self.options.limits.connect().min(Duration::from_secs(3));
         let _ = tokio::time::timeout(within, async {
             if self.perform(&url, request).await.is_ok()
@@ -394,9 +352,7 @@ impl HttpLink {
             {
                 let _ = response.next().await;
                 let status = response.head.as_ref().and_then(Head::status);
-                self.options
-                    .trail
-                    .remark(&format!("DELETE of the session: {status:?}"));
+                self.options.trail.remark(&format!("DELETE of the session: {status:?}"));
             }
         })
         .await;

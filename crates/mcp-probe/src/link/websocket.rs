@@ -28,17 +28,11 @@ impl WsLink {
         let within = options.limits.connect();
         let stream = http::connect(url, within).await?;
         let plain = Url {
-            scheme: if url.scheme.is_tls() {
-                Scheme::Wss
-            } else {
-                Scheme::Ws
-            },
+            scheme: if url.scheme.is_tls() { Scheme::Wss } else { Scheme::Ws },
             ..url.clone()
         };
-        let mut request = plain
-            .to_string()
-            .into_client_request()
-            .map_err(|error| failed(error.to_string()))?;
+        let mut request =
+            plain.to_string().into_client_request().map_err(|error| failed(error.to_string()))?;
         for (name, value) in &options.headers {
             let name = HeaderName::from_bytes(name.as_bytes())
                 .map_err(|error| failed(error.to_string()))?;
@@ -46,18 +40,12 @@ impl WsLink {
             request.headers_mut().insert(name, value);
         }
         let limit = Some(options.limits.max_message);
-        let config = WebSocketConfig::default()
-            .max_message_size(limit)
-            .max_frame_size(limit);
+        let config = WebSocketConfig::default().max_message_size(limit).max_frame_size(limit);
         let opening = tokio_tungstenite::client_async_with_config(request, stream, Some(config));
         match tokio::time::timeout(within, opening).await {
             Err(_) => Err(failed("no answer to the upgrade within the time".into())),
             Ok(Err(error)) => Err(failed(error.to_string())),
-            Ok(Ok((socket, _))) => Ok(WsLink {
-                socket,
-                options,
-                closed: None,
-            }),
+            Ok(Ok((socket, _))) => Ok(WsLink { socket, options, closed: None }),
         }
     }
 
@@ -68,15 +56,10 @@ impl WsLink {
 
     /// Sends one message.
     pub async fn send(&mut self, raw: Bytes) -> Result<(), LinkError> {
-        self.options
-            .trail
-            .note(Side::Client, Channel::Ws, raw.clone(), Facts::default());
+        self.options.trail.note(Side::Client, Channel::Ws, raw.clone(), Facts::default());
         let text = String::from_utf8_lossy(&raw).into_owned();
-        match tokio::time::timeout(
-            self.options.limits.idle,
-            self.socket.send(Frame::text(text)),
-        )
-        .await
+        match tokio::time::timeout(self.options.limits.idle, self.socket.send(Frame::text(text)))
+            .await
         {
             Err(_) => Err(LinkError::Write("the server does not read".into())),
             Ok(Err(error)) => Err(LinkError::Write(error.to_string())),
@@ -88,10 +71,7 @@ impl WsLink {
     pub async fn next(&mut self) -> Incoming {
         loop {
             if let Some(why) = &self.closed {
-                return Incoming::Closed(Closure {
-                    why: why.clone(),
-                    ..Closure::default()
-                });
+                return Incoming::Closed(Closure { why: why.clone(), ..Closure::default() });
             }
             let frame = self.socket.next().await;
             self.options.activity.touch();
@@ -117,9 +97,7 @@ impl WsLink {
                 }
                 Some(Ok(_)) => continue,
             };
-            self.options
-                .trail
-                .note(Side::Server, Channel::Ws, raw.clone(), Facts::default());
+            self.options.trail.note(Side::Server, Channel::Ws, raw.clone(), Facts::default());
             let message = Message::read(raw.clone());
             let empty = message.fault.is_some() && !message.json.is_object();
             return if empty {

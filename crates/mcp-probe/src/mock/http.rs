@@ -1,7 +1,8 @@
 //! A mock as an HTTP server, well behaved or not.
 
-use super::faults::{Act, Manner, Mock};
+use super::faults::Act;
 use super::model::{Model, error};
+use super::table::{Manner, Mock};
 use crate::client::MODERN;
 use crate::http::{Event, Head, Parser, Role};
 use crate::json::{self, Json};
@@ -17,31 +18,40 @@ use tokio::sync::mpsc;
 
 const LONGEST_BODY: usize = 128 << 20;
 
+/// What decides on the answer to a message.
+pub type React = Box<dyn FnMut(&Json) -> Vec<Act> + Send>;
+
 struct Shared {
-    mock: &'static Mock,
-    model: Mutex<Model>,
+    manner: Manner,
+    react: Mutex<React>,
+    /// Whether metadata must agree with headers.
+    strict: bool,
     streams: Mutex<HashMap<String, mpsc::UnboundedSender<String>>>,
-    port: u16,
 }
 
-/// Serves on a loopback port until the process ends; announces the address on
-/// the error output.
+/// Serves a mock on a loopback port until the process ends.
 pub async fn serve(mock: &'static Mock, port: u16) -> io::Result<()> {
+    let mut model = Model::default();
+    (mock.setup)(&mut model);
+    let old = matches!(mock.manner, Manner::OldSse | Manner::ForeignEndpoint);
+    model.modern &= !old;
+    let strict = model.modern;
+    let react = Box::new(move |message: &Json| (mock.react)(&mut model, message));
+    serve_with(mock.manner, strict, react, port).await
+}
+
+/// The same with any source of answers; announces the address on the error
+/// output.
+pub async fn serve_with(manner: Manner, strict: bool, react: React, port: u16) -> io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let port = listener.local_addr()?.port();
-    let path = match mock.manner {
+    let path = match manner {
         Manner::OldSse | Manner::ForeignEndpoint => "/sse",
         _ => "/mcp",
     };
     eprintln!("listening on http://127.0.0.1:{port}{path}");
-    let mut model = Model::default();
-    (mock.setup)(&mut model);
-    let shared = Arc::new(Shared {
-        mock,
-        model: Mutex::new(model),
-        streams: Mutex::default(),
-        port,
-    });
+    let shared =
+        Arc::new(Shared { manner, react: Mutex::new(react), strict, streams: Mutex::default() });
     loop {
         let (stream, _) = listener.accept().await?;
         let shared = shared.clone();
@@ -49,6 +59,13 @@ pub async fn serve(mock: &'static Mock, port: u16) -> io::Result<()> {
             // A client that goes away is no event.
             let _ = converse(stream, &shared).await;
         });
+    }
+}
+
+impl Shared {
+    fn react(&self, message: &Json) -> Vec<Act> {
+        let mut react = self.react.lock().unwrap_or_else(PoisonError::into_inner);
+        react(message)
     }
 }
 
@@ -60,11 +77,7 @@ struct Answer {
 
 impl Answer {
     fn empty(status: &'static str) -> Answer {
-        Answer {
-            status,
-            headers: Vec::new(),
-            body: Bytes::new(),
-        }
+        Answer { status, headers: Vec::new(), body: Bytes::new() }
     }
 
     fn json(status: &'static str, body: &Json) -> Answer {
@@ -114,7 +127,7 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
             None => match stream.read(&mut buffer).await? {
                 0 => return Ok(()),
                 count => {
-                    if shared.mock.manner == Manner::NotHttp {
+                    if shared.manner == Manner::NotHttp {
                         return stream.write_all(b"220 mail.example ESMTP ready\r\n").await;
                     }
                     parser.feed(&buffer[..count]);
@@ -144,14 +157,14 @@ async fn handle(
 ) -> io::Result<bool> {
     let (method, path) = head.request().unwrap_or(("", ""));
     let plain = path.split('?').next().unwrap_or_default();
-    if shared.mock.manner == Manner::Mute {
+    if shared.manner == Manner::Mute {
         tokio::time::sleep(Duration::from_secs(3600)).await;
     }
     if let Some(answer) = refuse(shared, head, method, plain) {
         write_answer(stream, answer).await?;
         return Ok(false);
     }
-    if matches!(shared.mock.manner, Manner::OldSse | Manner::ForeignEndpoint) {
+    if matches!(shared.manner, Manner::OldSse | Manner::ForeignEndpoint) {
         return match method {
             "GET" => old_stream(stream, shared).await.map(|()| true),
             _ => old_post(stream, shared, path, body).await.map(|()| false),
@@ -161,7 +174,7 @@ async fn handle(
 }
 
 fn refuse(shared: &Shared, head: &Head, method: &str, path: &str) -> Option<Answer> {
-    let manner = shared.mock.manner;
+    let manner = shared.manner;
     let old = matches!(manner, Manner::OldSse | Manner::ForeignEndpoint);
     let here = match (manner, method) {
         (Manner::OtherPath, _) => path == "/api/mcp",
@@ -190,11 +203,8 @@ fn refuse(shared: &Shared, head: &Head, method: &str, path: &str) -> Option<Answ
     if manner == Manner::Auth && head.header("authorization") != Some("Bearer open-sesame") {
         let challenge = "Bearer realm=\"mock\", resource_metadata=\"http://127.0.0.1/.well-known/oauth-protected-resource\"";
         return Some(
-            Answer::json(
-                "401 Unauthorized",
-                &error(Json::Null, -32001, "Unauthorized", None),
-            )
-            .header("WWW-Authenticate", challenge),
+            Answer::json("401 Unauthorized", &error(Json::Null, -32001, "Unauthorized", None))
+                .header("WWW-Authenticate", challenge),
         );
     }
     if manner == Manner::StrictAccept {
@@ -235,10 +245,7 @@ async fn post(
     let Ok(message) = json::parse(body) else {
         write_answer(
             stream,
-            Answer::json(
-                "400 Bad Request",
-                &error(Json::Null, -32700, "Parse error", None),
-            ),
+            Answer::json("400 Bad Request", &error(Json::Null, -32700, "Parse error", None)),
         )
         .await?;
         return Ok(false);
@@ -247,11 +254,8 @@ async fn post(
         write_answer(stream, answer).await?;
         return Ok(false);
     }
-    let acts = {
-        let mut model = shared.model.lock().unwrap_or_else(PoisonError::into_inner);
-        (shared.mock.react)(&mut model, &message)
-    };
-    let session = (shared.mock.manner == Manner::Sessions
+    let acts = shared.react(&message);
+    let session = (shared.manner == Manner::Sessions
         && message.text_at("method") == Some("initialize"))
     .then_some("mock-session-1");
     if message.get("id").is_none() && acts.is_empty() {
@@ -265,7 +269,7 @@ async fn post(
 fn check_headers(shared: &Shared, head: &Head, message: &Json) -> Option<Answer> {
     let id = message.get("id").cloned().unwrap_or_default();
     let method = message.text_at("method").unwrap_or_default();
-    if shared.mock.manner == Manner::Sessions && method != "initialize" {
+    if shared.manner == Manner::Sessions && method != "initialize" {
         let modern = message.at("params/_meta").is_some();
         if !modern && head.header("mcp-session-id") != Some("mock-session-1") {
             return Some(Answer::json(
@@ -274,22 +278,11 @@ fn check_headers(shared: &Shared, head: &Head, message: &Json) -> Option<Answer>
             ));
         }
     }
-    let version = message
-        .at("params/_meta")?
-        .get("io.modelcontextprotocol/protocolVersion")?
-        .as_str()?;
-    let mismatch = |text: &str| {
-        Some(Answer::json(
-            "400 Bad Request",
-            &error(id.clone(), -32020, text, None),
-        ))
-    };
-    if !shared
-        .model
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .modern
-    {
+    let version =
+        message.at("params/_meta")?.get("io.modelcontextprotocol/protocolVersion")?.as_str()?;
+    let mismatch =
+        |text: &str| Some(Answer::json("400 Bad Request", &error(id.clone(), -32020, text, None)));
+    if !shared.strict {
         return None;
     }
     if head.header("mcp-protocol-version") != Some(version) {
@@ -314,14 +307,11 @@ async fn respond(
     acts: Vec<Act>,
     session: Option<&str>,
 ) -> io::Result<bool> {
-    let manner = shared.mock.manner;
+    let manner = shared.manner;
     if manner == Manner::Endless {
         return endless(stream).await.map(|()| true);
     }
-    let sends = acts
-        .iter()
-        .filter(|act| matches!(act, Act::Send(_)))
-        .count();
+    let sends = acts.iter().filter(|act| matches!(act, Act::Send(_))).count();
     if sends > 1
         || matches!(manner, Manner::Events | Manner::UnfinishedEvent)
         || acts.iter().any(|act| matches!(act, Act::Forever(_)))
@@ -341,20 +331,11 @@ async fn respond(
         }
     }
     if manner == Manner::ShortBody {
-        return cut_off(stream, &body[..body.len() / 2])
-            .await
-            .map(|()| true);
+        return cut_off(stream, &body[..body.len() / 2]).await.map(|()| true);
     }
-    let status = if body.is_empty() {
-        "202 Accepted"
-    } else {
-        status_of(&body)
-    };
-    let mut answer = Answer {
-        status,
-        headers: vec![("Content-Type".into(), "application/json".into())],
-        body,
-    };
+    let status = if body.is_empty() { "202 Accepted" } else { status_of(&body) };
+    let mut answer =
+        Answer { status, headers: vec![("Content-Type".into(), "application/json".into())], body };
     if let Some(session) = session {
         answer = answer.header("Mcp-Session-Id", session);
     }
@@ -363,9 +344,8 @@ async fn respond(
 }
 
 fn status_of(body: &Bytes) -> &'static str {
-    let code = json::parse(body)
-        .ok()
-        .and_then(|answer| answer.at("error/code").and_then(Json::as_i64));
+    let code =
+        json::parse(body).ok().and_then(|answer| answer.at("error/code").and_then(Json::as_i64));
     match code {
         Some(-32601) => "404 Not Found",
         Some(-32022 | -32700 | -32600) => "400 Bad Request",
@@ -392,27 +372,19 @@ async fn events(
     acts: Vec<Act>,
     session: Option<&str>,
 ) -> io::Result<()> {
-    let session = session
-        .map(|id| format!("Mcp-Session-Id: {id}\r\n"))
-        .unwrap_or_default();
-    stream
-        .write_all(format!("{EVENTS}{session}\r\n").as_bytes())
-        .await?;
+    let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
+    stream.write_all(format!("{EVENTS}{session}\r\n").as_bytes()).await?;
     // An empty event first, as some servers send to make resuming possible.
     stream.write_all(b": hello\n\ndata:\n\n").await?;
     for act in acts {
         match act {
             Act::Send(message) if manner == Manner::UnfinishedEvent => {
-                stream
-                    .write_all(format!("event: message\ndata: {message}\n").as_bytes())
-                    .await?;
+                stream.write_all(format!("event: message\ndata: {message}\n").as_bytes()).await?;
                 stream.flush().await?;
                 tokio::time::sleep(Duration::from_secs(3600)).await;
             }
             Act::Send(message) => {
-                stream
-                    .write_all(format!("event: message\ndata: {message}\n\n").as_bytes())
-                    .await?
+                stream.write_all(format!("event: message\ndata: {message}\n\n").as_bytes()).await?
             }
             Act::Raw(bytes) => {
                 stream.write_all(b"data: ").await?;
@@ -446,15 +418,12 @@ async fn endless(stream: &mut TcpStream) -> io::Result<()> {
 async fn old_stream(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let session = {
-        let mut streams = shared
-            .streams
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut streams = shared.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let session = format!("s{}", streams.len() + 1);
         streams.insert(session.clone(), sender);
         session
     };
-    let endpoint = match shared.mock.manner {
+    let endpoint = match shared.manner {
         Manner::ForeignEndpoint => "http://elsewhere.example/messages".to_string(),
         _ => format!("/messages?session={session}"),
     };
@@ -479,30 +448,19 @@ async fn old_post(
     path: &str,
     body: &[u8],
 ) -> io::Result<()> {
-    let session = path
-        .split_once("session=")
-        .map(|(_, session)| session.to_string())
-        .unwrap_or_default();
-    let sender = shared
-        .streams
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get(&session)
-        .cloned();
+    let session =
+        path.split_once("session=").map(|(_, session)| session.to_string()).unwrap_or_default();
+    let sender =
+        shared.streams.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
     let (Some(sender), Ok(message)) = (sender, json::parse(body)) else {
         return write_answer(stream, Answer::empty("400 Bad Request")).await;
     };
-    let acts = {
-        let mut model = shared.model.lock().unwrap_or_else(PoisonError::into_inner);
-        model.modern = false;
-        (shared.mock.react)(&mut model, &message)
-    };
+    let acts = shared.react(&message);
     write_answer(stream, Answer::empty("202 Accepted")).await?;
     for act in acts {
         if let Act::Send(message) = act {
             let _ = sender.send(message.to_string());
         }
     }
-    debug_assert!(shared.port > 0);
     Ok(())
 }

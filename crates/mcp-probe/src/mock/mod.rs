@@ -5,9 +5,11 @@ mod faults;
 mod http;
 mod model;
 mod stdio;
+mod table;
 mod ws;
 
-pub use faults::{MOCKS, Mock, find};
-pub use http::serve as serve_http;
+pub use faults::Act;
+pub use http::{serve as serve_http, serve_with as serve_http_with};
 pub use stdio::serve as serve_stdio;
+pub use table::{MOCKS, Manner, Mock, find};
 pub use ws::serve as serve_ws;

@@ -46,10 +46,8 @@ impl Default for Model {
 
 /// An input schema that takes exactly these properties.
 pub fn schema(properties: &[(&str, Json)], required: &[&str]) -> Json {
-    let properties = properties
-        .iter()
-        .map(|(name, value)| ((*name).into(), value.clone()))
-        .collect();
+    let properties =
+        properties.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
     obj! {
         "type": "object",
         "properties": Json::Object(properties),
@@ -109,10 +107,7 @@ fn good_tools() -> Vec<Json> {
         tool(
             "count",
             "Counts the parts of a text.",
-            schema(
-                &[("text", bounded("string", "The text.")), ("unit", units)],
-                &["text"],
-            ),
+            schema(&[("text", bounded("string", "The text.")), ("unit", units)], &["text"]),
             true,
         ),
     ]
@@ -124,9 +119,7 @@ impl Model {
         self.received += 1;
         let id = message.get("id").cloned();
         let Some(method) = message.text_at("method") else {
-            return id
-                .is_none()
-                .then(|| error(Json::Null, -32600, "Invalid Request", None));
+            return id.is_none().then(|| error(Json::Null, -32600, "Invalid Request", None));
         };
         if method == "notifications/initialized" {
             self.initialized = true;
@@ -141,12 +134,7 @@ impl Model {
             && version.as_str() != Some(MODERN)
         {
             let data = obj! { "supported": vec![MODERN], "requested": version.clone() };
-            return Some(error(
-                id,
-                -32022,
-                "Unsupported protocol version",
-                Some(data),
-            ));
+            return Some(error(id, -32022, "Unsupported protocol version", Some(data)));
         }
         Some(match self.result(method, &params, modern) {
             Ok(result) => {
@@ -184,12 +172,8 @@ impl Model {
             .text_at("protocolVersion")
             .ok_or((-32602, "protocolVersion is missing".to_string()))?;
         let newest = self.versions.first().copied().unwrap_or(VERSIONS[1]);
-        let version = self
-            .versions
-            .iter()
-            .find(|version| **version == wanted)
-            .copied()
-            .unwrap_or(newest);
+        let version =
+            self.versions.iter().find(|version| **version == wanted).copied().unwrap_or(newest);
         Ok(obj! {
             "protocolVersion": version,
             "capabilities": self.capabilities.clone(),
@@ -207,9 +191,7 @@ impl Model {
                 .filter(|from| *from < items.len())
                 .ok_or((-32602, "Unknown cursor".to_string()))?,
         };
-        let to = items
-            .len()
-            .min(from.saturating_add(self.page.unwrap_or(usize::MAX)));
+        let to = items.len().min(from.saturating_add(self.page.unwrap_or(usize::MAX)));
         let mut result = Json::object().with(member, Json::Array(items[from..to].to_vec()));
         if to < items.len() {
             result.push("nextCursor", to.to_string());
@@ -218,18 +200,10 @@ impl Model {
     }
 
     fn call(&self, params: &Json) -> Result<Json, (i32, String)> {
-        let name = params
-            .text_at("name")
-            .ok_or((-32602, "name is missing".to_string()))?;
-        let tool = self
-            .tools
-            .iter()
-            .find(|tool| tool.text_at("name") == Some(name));
+        let name = params.text_at("name").ok_or((-32602, "name is missing".to_string()))?;
+        let tool = self.tools.iter().find(|tool| tool.text_at("name") == Some(name));
         let tool = tool.ok_or((-32602, format!("Unknown tool: {name}")))?;
-        let arguments = params
-            .get("arguments")
-            .cloned()
-            .unwrap_or_else(Json::object);
+        let arguments = params.get("arguments").cloned().unwrap_or_else(Json::object);
         if let Some(fault) = check(tool, &arguments) {
             return Ok(text_result(&fault, true));
         }
@@ -272,9 +246,7 @@ fn check(tool: &Json, arguments: &Json) -> Option<String> {
             Some(kind) => value.type_name() == kind,
             None => true,
         };
-        let listed = property
-            .get("enum")
-            .is_none_or(|list| list.items().contains(value));
+        let listed = property.get("enum").is_none_or(|list| list.items().contains(value));
         if !fits || !listed {
             return Some(format!("the argument {} has a wrong value", name.as_str()));
         }
@@ -306,10 +278,7 @@ fn decorate(mut result: Json, method: &str, modern: bool) -> Json {
     if method.ends_with("/list") || method == "server/discover" || method == "resources/read" {
         result.push("ttlMs", 0);
         result.push("cacheScope", "private");
-        result.push(
-            "_meta",
-            obj! { "io.modelcontextprotocol/serverInfo": server_info() },
-        );
+        result.push("_meta", obj! { "io.modelcontextprotocol/serverInfo": server_info() });
     }
     result
 }

@@ -1,7 +1,8 @@
 //! A mock on its standard streams.
 
-use super::faults::{Act, Mock};
+use super::faults::Act;
 use super::model::{Model, error};
+use super::table::Mock;
 use crate::json::{self, Json};
 use std::io::{self, BufRead, Write};
 use std::time::Duration;

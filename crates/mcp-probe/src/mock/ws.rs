@@ -1,7 +1,8 @@
 //! A mock on web sockets.
 
-use super::faults::{Act, Mock};
+use super::faults::Act;
 use super::model::{Model, error};
+use super::table::Mock;
 use crate::json::{self, Json};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -14,10 +15,7 @@ use tokio_tungstenite::tungstenite::Message as Frame;
 /// Serves on a loopback port until the process ends.
 pub async fn serve(mock: &'static Mock, port: u16) -> io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
-    eprintln!(
-        "listening on ws://127.0.0.1:{}/",
-        listener.local_addr()?.port()
-    );
+    eprintln!("listening on ws://127.0.0.1:{}/", listener.local_addr()?.port());
     loop {
         let (stream, _) = listener.accept().await?;
         tokio::spawn(async move {

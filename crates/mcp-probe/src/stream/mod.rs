@@ -148,11 +148,7 @@ impl Splitter {
     }
 
     fn start(&mut self) -> bool {
-        let blanks = self
-            .buffer
-            .iter()
-            .take_while(|b| matches!(b, b' ' | b'\t' | b'\r'))
-            .count();
+        let blanks = self.buffer.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
         self.buffer.advance(blanks);
         if self.buffer.starts_with(BOM) {
             self.buffer.advance(BOM.len());
@@ -303,13 +299,8 @@ impl Splitter {
             if start > 0 {
                 self.ready.push_back(Piece::Side(line.slice(..start)));
             }
-            let quirks = if start > 0 {
-                Quirks::PREFIXED
-            } else {
-                Quirks::default()
-            };
-            self.ready
-                .push_back(Piece::Message(line.slice(start..end), quirks));
+            let quirks = if start > 0 { Quirks::PREFIXED } else { Quirks::default() };
+            self.ready.push_back(Piece::Message(line.slice(start..end), quirks));
             if end < text {
                 self.ready.push_back(Piece::Side(line.slice(end..text)));
             }
@@ -334,21 +325,13 @@ impl Splitter {
 }
 
 fn trim_end(line: &[u8]) -> usize {
-    line.len()
-        - line
-            .iter()
-            .rev()
-            .take_while(|b| matches!(b, b'\n' | b'\r' | b' '))
-            .count()
+    line.len() - line.iter().rev().take_while(|b| matches!(b, b'\n' | b'\r' | b' ')).count()
 }
 
 /// A JSON-RPC object inside a line of text.
 fn embedded(line: &[u8]) -> Option<(usize, usize)> {
     let name = memmem::find(line, b"\"jsonrpc\"")?;
-    let starts = line[..name]
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'{');
+    let starts = line[..name].iter().enumerate().filter(|(_, byte)| **byte == b'{');
     starts.map(|(at, _)| at).take(8).find_map(|start| {
         match Validator::default().feed(&line[start..]) {
             Step::Done(length) => Some((start, start + length)),
@@ -361,10 +344,7 @@ fn colour_code(bytes: &[u8]) -> Option<usize> {
     if bytes.get(1) != Some(&b'[') {
         return None;
     }
-    let length = bytes[2..]
-        .iter()
-        .take(12)
-        .position(|byte| (0x40..=0x7e).contains(byte))?;
+    let length = bytes[2..].iter().take(12).position(|byte| (0x40..=0x7e).contains(byte))?;
     Some(length + 3)
 }
 
@@ -410,30 +390,18 @@ mod tests {
     fn noise_around_messages() {
         check(
             "Starting...\n[INFO] ready\n{\"a\":1}\r\n\u{feff}{\"b\":2}\nbye",
-            &[
-                "S:Starting...",
-                "S:[INFO] ready",
-                "M:{\"a\":1}",
-                "M:{\"b\":2}",
-                "S:bye",
-            ],
+            &["S:Starting...", "S:[INFO] ready", "M:{\"a\":1}", "M:{\"b\":2}", "S:bye"],
         );
     }
 
     #[test]
     fn colours_are_taken_off() {
-        check(
-            "\u{1b}[32m{\"a\":1}\u{1b}[0m\n{\"b\":2}\n",
-            &["M:{\"a\":1}", "M:{\"b\":2}"],
-        );
+        check("\u{1b}[32m{\"a\":1}\u{1b}[0m\n{\"b\":2}\n", &["M:{\"a\":1}", "M:{\"b\":2}"]);
     }
 
     #[test]
     fn many_on_a_line_and_one_over_many() {
-        check(
-            "{\"a\":1}{\"b\":2} {\"c\":3}\n",
-            &["M:{\"a\":1}", "M:{\"b\":2}", "M:{\"c\":3}"],
-        );
+        check("{\"a\":1}{\"b\":2} {\"c\":3}\n", &["M:{\"a\":1}", "M:{\"b\":2}", "M:{\"c\":3}"]);
         check("{\n  \"a\": [\n 1\n]}\n", &["M:{\n  \"a\": [\n 1\n]}"]);
     }
 
@@ -449,17 +417,11 @@ mod tests {
     fn a_cut_message_does_not_swallow_the_next() {
         check(
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"res\n{\"jsonrpc\":\"2.0\"}\n",
-            &[
-                "S:{\"jsonrpc\":\"2.0\",\"id\":1,\"res",
-                "M:{\"jsonrpc\":\"2.0\"}",
-            ],
+            &["S:{\"jsonrpc\":\"2.0\",\"id\":1,\"res", "M:{\"jsonrpc\":\"2.0\"}"],
         );
         check(
             "{\"jsonrpc\":\"2.0\",\"result\":\n{\"jsonrpc\":\"2.0\"}\n",
-            &[
-                "S:{\"jsonrpc\":\"2.0\",\"result\":",
-                "M:{\"jsonrpc\":\"2.0\"}",
-            ],
+            &["S:{\"jsonrpc\":\"2.0\",\"result\":", "M:{\"jsonrpc\":\"2.0\"}"],
         );
     }
 
@@ -480,9 +442,7 @@ mod tests {
             assert_eq!(splitter.next(), None);
         }
         splitter.feed(b"\"}");
-        let Some(Piece::Message(bytes, _)) = splitter.next() else {
-            panic!("no message")
-        };
+        let Some(Piece::Message(bytes, _)) = splitter.next() else { panic!("no message") };
         assert_eq!(bytes.len(), (64 << 20) + 8);
     }
 
@@ -490,9 +450,7 @@ mod tests {
     fn quirks_are_named() {
         let mut splitter = Splitter::new(1 << 20);
         splitter.feed("\u{feff}{\"a\":1}\r\n".as_bytes());
-        let Some(Piece::Message(_, quirks)) = splitter.next() else {
-            panic!("no message")
-        };
+        let Some(Piece::Message(_, quirks)) = splitter.next() else { panic!("no message") };
         assert_eq!(quirks.names(), ["byte order mark", "CR LF line ends"]);
     }
 }

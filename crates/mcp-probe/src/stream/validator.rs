@@ -43,10 +43,7 @@ pub struct Validator {
 
 impl Default for Validator {
     fn default() -> Self {
-        Validator {
-            state: State::Value,
-            stack: Vec::new(),
-        }
+        Validator { state: State::Value, stack: Vec::new() }
     }
 }
 
@@ -64,10 +61,7 @@ impl Validator {
 
     /// Whether the text so far ends inside a string.
     pub fn in_text(&self) -> bool {
-        matches!(
-            self.state,
-            State::Text { .. } | State::Escape { .. } | State::Hex { .. }
-        )
+        matches!(self.state, State::Text { .. } | State::Escape { .. } | State::Hex { .. })
     }
 
     /// Takes the next piece. The value must be an object or an array.
@@ -120,10 +114,7 @@ impl Validator {
             State::Hex { key, left } if byte.is_ascii_hexdigit() => {
                 self.state = match left {
                     1 => State::Text { key },
-                    _ => State::Hex {
-                        key,
-                        left: left - 1,
-                    },
+                    _ => State::Hex { key, left: left - 1 },
                 };
             }
             State::Word { rest } if rest.first() == Some(&byte) => {
@@ -156,11 +147,7 @@ impl Validator {
                     return None;
                 }
                 self.stack.push(byte);
-                if byte == b'{' {
-                    State::KeyOrEnd
-                } else {
-                    State::ValueOrEnd
-                }
+                if byte == b'{' { State::KeyOrEnd } else { State::ValueOrEnd }
             }
             b'"' => State::Text { key: false },
             b't' => State::Word { rest: b"rue" },
@@ -214,10 +201,7 @@ mod tests {
     #[test]
     fn recognises_values_and_their_ends() {
         assert_eq!(whole("{} x"), Step::Done(2));
-        assert_eq!(
-            whole(r#"{"a":[1,-2.5e3,"}\"",true,false,null]}{"#),
-            Step::Done(38)
-        );
+        assert_eq!(whole(r#"{"a":[1,-2.5e3,"}\"",true,false,null]}{"#), Step::Done(38));
         assert_eq!(whole("{\n \"a\" : {}\n"), Step::More);
         assert_eq!(whole("[]"), Step::Done(2));
     }
@@ -239,11 +223,7 @@ mod tests {
         for (at, byte) in text.iter().enumerate() {
             let step = validator.feed(&[*byte]);
             let last = at + 1 == text.len();
-            assert_eq!(
-                step,
-                if last { Step::Done(1) } else { Step::More },
-                "at {at}"
-            );
+            assert_eq!(step, if last { Step::Done(1) } else { Step::More }, "at {at}");
         }
     }
 

@@ -4,9 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The time now, RFC 3339 in UTC with milliseconds.
 pub fn now() -> String {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format(since.as_secs(), since.subsec_millis())
 }
 
@@ -30,16 +28,8 @@ fn civil(days: i64) -> (i64, u64, u64) {
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let shifted_month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    (
-        year + era * 400 + i64::from(month <= 2),
-        month as u64,
-        day as u64,
-    )
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month as u64, day as u64)
 }
 
 #[cfg(test)]
@@ -48,9 +38,6 @@ mod tests {
     fn dates_are_right() {
         assert_eq!(super::format(0, 0), "1970-01-01T00:00:00.000Z");
         assert_eq!(super::format(951_827_696, 5), "2000-02-29T12:34:56.005Z");
-        assert_eq!(
-            super::format(1_785_283_199, 999),
-            "2026-07-28T23:59:59.999Z"
-        );
+        assert_eq!(super::format(1_785_283_199, 999), "2026-07-28T23:59:59.999Z");
     }
 }

@@ -27,7 +27,7 @@ impl Side {
 }
 
 /// What it was sent over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// The input of a child process.
     Stdin,
@@ -55,17 +55,11 @@ const CHANNELS: [(Channel, &str); 6] = [
 impl Channel {
     /// The name used in recordings.
     pub fn name(self) -> &'static str {
-        CHANNELS
-            .iter()
-            .find(|(channel, _)| *channel == self)
-            .map_or("side", |(_, name)| name)
+        CHANNELS.iter().find(|(channel, _)| *channel == self).map_or("side", |(_, name)| name)
     }
 
     fn named(name: &str) -> Option<Channel> {
-        CHANNELS
-            .iter()
-            .find(|(_, known)| *known == name)
-            .map(|(channel, _)| *channel)
+        CHANNELS.iter().find(|(_, known)| *known == name).map(|(channel, _)| *channel)
     }
 }
 
@@ -98,10 +92,7 @@ impl HttpFacts {
         if !self.headers.is_empty() {
             let pair =
                 |(name, value): &(String, String)| Json::Array(vec![name.into(), value.into()]);
-            out.push(
-                "headers",
-                Json::Array(self.headers.iter().map(pair).collect()),
-            );
+            out.push("headers", Json::Array(self.headers.iter().map(pair).collect()));
         }
         out
     }
@@ -109,17 +100,11 @@ impl HttpFacts {
     fn from_json(value: &Json) -> HttpFacts {
         let text = |name: &str| value.text_at(name).map(str::to_string);
         let pair = |item: &Json| {
-            Some((
-                item.items().first()?.as_str()?.into(),
-                item.items().get(1)?.as_str()?.into(),
-            ))
+            Some((item.items().first()?.as_str()?.into(), item.items().get(1)?.as_str()?.into()))
         };
         HttpFacts {
             request: text("method").zip(text("path")),
-            status: value
-                .get("status")
-                .and_then(Json::as_i64)
-                .and_then(|s| s.try_into().ok()),
+            status: value.get("status").and_then(Json::as_i64).and_then(|s| s.try_into().ok()),
             headers: value
                 .get("headers")
                 .map_or(&[][..], Json::items)
@@ -212,12 +197,8 @@ impl Entry {
 
     /// Reads a line of a recording.
     pub fn from_json(value: &Json) -> Option<Entry> {
-        let number = |name: &str| {
-            value
-                .get(name)
-                .and_then(Json::as_i64)
-                .and_then(|n| u64::try_from(n).ok())
-        };
+        let number =
+            |name: &str| value.get(name).and_then(Json::as_i64).and_then(|n| u64::try_from(n).ok());
         let raw = match (value.text_at("text"), value.text_at("base64")) {
             (Some(text), _) => Bytes::copy_from_slice(text.as_bytes()),
             (None, Some(code)) => STANDARD.decode(code).ok()?.into(),
@@ -227,11 +208,7 @@ impl Entry {
             seq: number("seq")?,
             wall: value.text_at("wall").unwrap_or_default().into(),
             mono_us: number("mono_us").unwrap_or(0),
-            side: if value.text_at("dir")? == "client" {
-                Side::Client
-            } else {
-                Side::Server
-            },
+            side: if value.text_at("dir")? == "client" { Side::Client } else { Side::Server },
             channel: Channel::named(value.text_at("channel")?)?,
             kind: value.text_at("kind")?.into(),
             id: value.get("id").cloned(),
@@ -239,10 +216,7 @@ impl Entry {
             bytes: number("bytes").unwrap_or(raw.len() as u64),
             sha256: value.text_at("sha256").unwrap_or_default().into(),
             raw,
-            redacted: value
-                .get("redacted")
-                .and_then(Json::as_bool)
-                .unwrap_or(false),
+            redacted: value.get("redacted").and_then(Json::as_bool).unwrap_or(false),
             http: value.get("http").map(HttpFacts::from_json),
             conn: number("conn"),
             note: value.text_at("note").map(Into::into),

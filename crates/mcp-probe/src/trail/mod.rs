@@ -82,9 +82,7 @@ impl Trail {
             secrets: Vec::new(),
             redact: true,
         };
-        Trail {
-            inner: Arc::new(Mutex::new(inner)),
-        }
+        Trail { inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// Also writes to a file from now on.
@@ -115,20 +113,14 @@ impl Trail {
     /// Notes the start of a conversation.
     pub fn start(&self, target: Json) {
         let about = obj! { "format": FORMAT, "program": concat!("mcp-probe ", env!("CARGO_PKG_VERSION")), "target": target };
-        let facts = Facts {
-            note: Some("start".into()),
-            kind: Some(Kind::SideLog),
-            ..Facts::default()
-        };
+        let facts =
+            Facts { note: Some("start".into()), kind: Some(Kind::SideLog), ..Facts::default() };
         self.note(Side::Client, Channel::Side, about.to_string().into(), facts);
     }
 
     /// Notes a remark of the probe itself.
     pub fn remark(&self, text: &str) {
-        let facts = Facts {
-            kind: Some(Kind::SideLog),
-            ..Facts::default()
-        };
+        let facts = Facts { kind: Some(Kind::SideLog), ..Facts::default() };
         self.note(Side::Client, Channel::Side, text.to_string().into(), facts);
     }
 
@@ -139,11 +131,7 @@ impl Trail {
         let sha256 = sha256_hex(&raw);
         let bytes = raw.len() as u64;
         let mut inner = self.lock();
-        let copy = if inner.redact {
-            redact::body(&raw, &inner.secrets)
-        } else {
-            None
-        };
+        let copy = if inner.redact { redact::body(&raw, &inner.secrets) } else { None };
         let (id, method) = match (facts.kind, skim) {
             (Some(Kind::SideLog), _) | (_, None) => (None, None),
             (_, Some(skim)) => (skim.id, skim.method),
@@ -163,9 +151,7 @@ impl Trail {
             sha256,
             redacted: copy.is_some(),
             raw: copy.unwrap_or(raw),
-            http: facts
-                .http
-                .map(|http| if redacting { redacted(http) } else { http }),
+            http: facts.http.map(|http| if redacting { redacted(http) } else { http }),
             conn: facts.conn,
             note: facts.note,
         };
@@ -174,12 +160,7 @@ impl Trail {
 
     /// What was noted after a running number, as far as it is kept.
     pub fn since(&self, seq: u64) -> Vec<Entry> {
-        self.lock()
-            .kept
-            .iter()
-            .filter(|entry| entry.seq > seq)
-            .cloned()
-            .collect()
+        self.lock().kept.iter().filter(|entry| entry.seq > seq).cloned().collect()
     }
 
     /// The number of the newest entry.

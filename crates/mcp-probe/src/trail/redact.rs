@@ -28,14 +28,8 @@ const SECRET_NAMES: [&str; 14] = [
     "bearertoken",
 ];
 
-const SECRET_HEADERS: [&str; 6] = [
-    "authorization",
-    "proxy-authorization",
-    "cookie",
-    "set-cookie",
-    "x-api-key",
-    "api-key",
-];
+const SECRET_HEADERS: [&str; 6] =
+    ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"];
 
 /// Whether a header's value is a secret.
 pub fn is_secret_header(name: &str) -> bool {
@@ -70,11 +64,8 @@ pub fn path(path: &str) -> String {
 }
 
 fn is_secret_name(name: &str) -> bool {
-    let plain: String = name
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
+    let plain: String =
+        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     SECRET_NAMES.contains(&plain.as_str())
 }
 
@@ -143,9 +134,9 @@ fn redact_members(value: &mut Json) -> bool {
             }
             changed
         }
-        Json::Array(items) => items
-            .iter_mut()
-            .fold(false, |changed, item| redact_members(item) | changed),
+        Json::Array(items) => {
+            items.iter_mut().fold(false, |changed, item| redact_members(item) | changed)
+        }
         _ => false,
     }
 }

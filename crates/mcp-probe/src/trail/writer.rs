@@ -19,12 +19,7 @@ impl Writer {
     pub fn open(path: &Path, rotate_at: Option<u64>) -> io::Result<Writer> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
         let size = file.metadata()?.len();
-        Ok(Writer {
-            path: path.to_path_buf(),
-            file,
-            size,
-            rotate_at,
-        })
+        Ok(Writer { path: path.to_path_buf(), file, size, rotate_at })
     }
 
     /// Appends one line. A single write, so that a kill leaves whole lines.
@@ -52,10 +47,7 @@ impl Writer {
         if let Some(free) = free {
             std::fs::rename(&self.path, free)?;
         }
-        self.file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.path)?;
+        self.file = OpenOptions::new().create(true).append(true).open(&self.path)?;
         self.size = 0;
         Ok(())
     }

@@ -20,9 +20,8 @@ pub async fn run(args: &CallArgs, run: &Run) -> Result<Exit, Failure> {
         peer.link.close().await;
         return show(run, &context, &exchange, "no handshake");
     }
-    let mut session = open(&named.target, &context)
-        .await
-        .map_err(|unopened| unopened.describe(&context))?;
+    let mut session =
+        open(&named.target, &context).await.map_err(|unopened| unopened.describe(&context))?;
     if method == "tools/call" {
         mirror(&mut session).await;
     }
@@ -42,10 +41,9 @@ fn request(args: &CallArgs) -> Result<(String, Json), Failure> {
         json::parse(text.as_bytes()).map_err(|error| format!("{text:?} is no JSON: {error}"))
     };
     match (&args.tool, &args.method) {
-        (Some(tool), _) => Ok((
-            "tools/call".into(),
-            obj! { "name": tool, "arguments": read(&args.args)? },
-        )),
+        (Some(tool), _) => {
+            Ok(("tools/call".into(), obj! { "name": tool, "arguments": read(&args.args)? }))
+        }
         (None, Some(method)) => {
             let params = args.params.as_deref().map(read).transpose()?;
             Ok((method.clone(), params.unwrap_or_default()))
@@ -91,8 +89,7 @@ pub async fn bare_request(peer: &mut Peer, method: &str, params: Json) -> Exchan
     if params != Json::Null {
         message.push("params", params);
     }
-    peer.exchange(method, Some(id), message.to_string().into(), &[])
-        .await
+    peer.exchange(method, Some(id), message.to_string().into(), &[]).await
 }
 
 fn show(run: &Run, context: &Context, exchange: &Exchange, how: &str) -> Result<Exit, Failure> {

@@ -28,14 +28,9 @@ fn pair<'a>(
     old: &'a [Surface],
     new: &'a [Surface],
 ) -> Result<Vec<(&'a Surface, &'a Surface)>, Failure> {
-    let twin = |surface: &Surface| {
-        old.iter()
-            .find(|other| other.text("era") == surface.text("era"))
-    };
-    let pairs: Vec<_> = new
-        .iter()
-        .filter_map(|surface| Some((twin(surface)?, surface)))
-        .collect();
+    let twin =
+        |surface: &Surface| old.iter().find(|other| other.text("era") == surface.text("era"));
+    let pairs: Vec<_> = new.iter().filter_map(|surface| Some((twin(surface)?, surface))).collect();
     match (pairs.is_empty(), old.first(), new.first()) {
         (false, _, _) => Ok(pairs),
         (true, Some(old), Some(new)) => Ok(vec![(old, new)]),
@@ -58,19 +53,11 @@ pub fn show(run: &Run, sections: &[(String, Vec<Change>)], all: &[&Change]) -> R
         (0, _) => None,
         _ => Some(Severity::High),
     };
-    screen.verdict(
-        worst,
-        &format!("{}, {mattering} that matter", count(all.len(), "change")),
-    );
+    screen.verdict(worst, &format!("{}, {mattering} that matter", count(all.len(), "change")));
     for (label, changes) in sections.iter().filter(|(_, changes)| !changes.is_empty()) {
         screen.heading(label);
         for change in changes {
-            screen.line(&format!(
-                "{:<9} {}: {}",
-                change.class.name(),
-                change.place,
-                change.what
-            ));
+            screen.line(&format!("{:<9} {}: {}", change.class.name(), change.place, change.what));
         }
     }
     run.emit(&screen.finish())

@@ -11,10 +11,7 @@ use crate::survey::{Depth, survey};
 use std::collections::BTreeMap;
 
 const FORMAT: &str = "mcp-probe/lock/1";
-const DEPTH: Depth = Depth {
-    repeat: 1,
-    timings: false,
-};
+const DEPTH: Depth = Depth { repeat: 1, timings: false };
 
 /// Writes the lock.
 pub async fn lock(args: &LockArgs, run: &Run) -> Result<Exit, Failure> {
@@ -66,14 +63,7 @@ pub async fn verify(args: &VerifyArgs, run: &Run) -> Result<Exit, Failure> {
             None => drift.push((era.to_string(), "the era is gone".to_string())),
         }
     }
-    show(
-        run,
-        &drift,
-        surfaces
-            .iter()
-            .map(|surface| surface.list("tools").len())
-            .sum(),
-    )?;
+    show(run, &drift, surfaces.iter().map(|surface| surface.list("tools").len()).sum())?;
     Ok(Exit::found(!drift.is_empty()))
 }
 
@@ -89,9 +79,7 @@ fn compare(locked: &Json, surface: &Surface, drift: &mut Vec<(String, String)>) 
             Some(_) => {}
         }
     }
-    for name in now
-        .keys()
-        .filter(|name| !tools.iter().any(|(locked, _)| locked.as_str() == *name))
+    for name in now.keys().filter(|name| !tools.iter().any(|(locked, _)| locked.as_str() == *name))
     {
         drift.push((name.clone(), "new".into()));
     }
@@ -110,8 +98,6 @@ fn show(run: &Run, drift: &[(String, String)], checked: usize) -> Result<(), Fai
             &format!("{} from the lock", count(drift.len(), "difference")),
         ),
     }
-    drift
-        .iter()
-        .for_each(|(tool, what)| screen.line(&format!("{what:<8} {tool}")));
+    drift.iter().for_each(|(tool, what)| screen.line(&format!("{what:<8} {tool}")));
     run.emit(&screen.finish())
 }

@@ -35,18 +35,11 @@ fn list(run: &Run) -> Result<Exit, Failure> {
         return Ok(Exit::Fine);
     }
     let mut screen = run.screen();
-    let mut rows = vec![vec![
-        "mock".to_string(),
-        "found by".to_string(),
-        "what it does".to_string(),
-    ]];
+    let mut rows =
+        vec![vec!["mock".to_string(), "found by".to_string(), "what it does".to_string()]];
     rows.extend(MOCKS.iter().map(|mock| {
         let rule = if mock.rule.is_empty() { "-" } else { mock.rule };
-        vec![
-            mock.name.to_string(),
-            rule.to_string(),
-            mock.about.to_string(),
-        ]
+        vec![mock.name.to_string(), rule.to_string(), mock.about.to_string()]
     }));
     screen.table(&rows);
     run.emit(&screen.finish())?;

@@ -1,9 +1,13 @@
 //! One file per verb.
 
+mod audit_log;
 mod call;
 mod diff;
+mod doctor;
 mod lock;
 mod mock;
+mod record;
+mod replay;
 mod report;
 mod session;
 
@@ -13,6 +17,10 @@ use crate::run::{Exit, Failure, Run};
 /// Does what was asked.
 pub async fn run(verb: Verb, run: &Run) -> Result<Exit, Failure> {
     match verb {
+        Verb::Record(args) => record::run(&args, run).await,
+        Verb::Replay(args) => replay::run(&args, run).await,
+        Verb::AuditLog(args) => audit_log::run(&args, run),
+        Verb::Doctor(args) => doctor::run(&args, run).await,
         Verb::Report(args) => report::run(args, run).await,
         Verb::Diff(args) => diff::run(&args, run),
         Verb::Lock(args) => lock::lock(&args, run).await,

@@ -43,9 +43,7 @@ async fn many(args: &ReportArgs, run: &Run, depth: Depth) -> Result<Exit, Failur
         run.context.trail.start(named.target.to_json());
         let outcome = survey(&named.target, &run.context_for(named), depth).await;
         reached += usize::from(outcome.is_ok());
-        bad += outcome
-            .as_ref()
-            .map_or(1, |surfaces| usize::from(faults(surfaces) > 0));
+        bad += outcome.as_ref().map_or(1, |surfaces| usize::from(faults(surfaces) > 0));
         rows.push((named, outcome));
         bar.inc(1);
     }
@@ -63,24 +61,11 @@ async fn many(args: &ReportArgs, run: &Run, depth: Depth) -> Result<Exit, Failur
         let worst = (bad > 0).then_some(crate::finding::Severity::Medium);
         screen.verdict(
             worst,
-            &format!(
-                "{reached} of {} answered, {bad} with faults",
-                count(targets.len(), "server")
-            ),
+            &format!("{reached} of {} answered, {bad} with faults", count(targets.len(), "server")),
         );
-        let head = [
-            "server",
-            "what answered",
-            "tools",
-            "resources",
-            "prompts",
-            "faults",
-        ];
+        let head = ["server", "what answered", "tools", "resources", "prompts", "faults"];
         let mut table = vec![head.map(String::from).to_vec()];
-        table.extend(
-            rows.iter()
-                .flat_map(|(named, outcome)| summary(named, outcome)),
-        );
+        table.extend(rows.iter().flat_map(|(named, outcome)| summary(named, outcome)));
         screen.table(&table);
         run.emit(&screen.finish())?;
     }
@@ -112,22 +97,13 @@ fn summary(named: &Named, outcome: &Result<Vec<Surface>, String>) -> Vec<Vec<Str
     }
 }
 
-const FAULTS: [&str; 4] = [
-    "advertisedNotImplemented",
-    "implementedNotAdvertised",
-    "duplicates",
-    "unstable",
-];
+const FAULTS: [&str; 4] =
+    ["advertisedNotImplemented", "implementedNotAdvertised", "duplicates", "unstable"];
 
 fn faults(surfaces: &[Surface]) -> usize {
     surfaces
         .iter()
-        .map(|surface| {
-            FAULTS
-                .iter()
-                .map(|name| surface.list(name).len())
-                .sum::<usize>()
-        })
+        .map(|surface| FAULTS.iter().map(|name| surface.list(name).len()).sum::<usize>())
         .sum()
 }
 
@@ -136,10 +112,7 @@ fn show(screen: &mut Screen, named: &Named, surfaces: &[Surface]) {
     let worst = (faults > 0).then_some(crate::finding::Severity::Medium);
     let server = surfaces.first().map(Surface::server).unwrap_or_default();
     let eras: Vec<String> = surfaces.iter().map(Surface::label).collect();
-    screen.verdict(
-        worst,
-        &format!("{server}: {} ({})", eras.join("; "), count(faults, "fault")),
-    );
+    screen.verdict(worst, &format!("{server}: {} ({})", eras.join("; "), count(faults, "fault")));
     screen.faint(&named.name);
     for surface in surfaces {
         screen.heading(&surface.label());
@@ -152,11 +125,7 @@ fn show_surface(screen: &mut Screen, surface: &Surface) {
         screen.line(&format!("capabilities  {capabilities}"));
     }
     for (name, member) in surface.get("methods").map_or(&[][..], Json::members) {
-        screen.line(&format!(
-            "{:<26}{}",
-            name.as_str(),
-            member.as_str().unwrap_or_default()
-        ));
+        screen.line(&format!("{:<26}{}", name.as_str(), member.as_str().unwrap_or_default()));
     }
     for (name, title) in FAULTS.iter().zip([
         "promised, not there",
@@ -169,23 +138,14 @@ fn show_surface(screen: &mut Screen, surface: &Surface) {
         }
     }
     let mut rows = vec![
-        [
-            "tool",
-            "required",
-            "optional",
-            "loose parameters",
-            "description",
-        ]
-        .map(String::from)
-        .to_vec(),
+        ["tool", "required", "optional", "loose parameters", "description"]
+            .map(String::from)
+            .to_vec(),
     ];
     for (tool, facts) in surface.tools().zip(surface.list("schemas")) {
         let number = |name: &str| facts.get(name).map(Json::to_string).unwrap_or_default();
-        let loose = tool
-            .parameters()
-            .iter()
-            .filter(|parameter| !parameter.looseness().is_empty())
-            .count();
+        let loose =
+            tool.parameters().iter().filter(|parameter| !parameter.looseness().is_empty()).count();
         let about = tool.description().lines().next().unwrap_or_default();
         let name = crate::client::clip(tool.name(), 48);
         rows.push(vec![

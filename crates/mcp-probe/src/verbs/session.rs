@@ -28,10 +28,7 @@ pub async fn run(args: &SessionArgs, run: &Run) -> Result<Exit, Failure> {
     let mut peer = if args.bare {
         bare_peer(&named, &context).await?
     } else {
-        open(&named.target, &context)
-            .await
-            .map_err(|unopened| unopened.describe(&context))?
-            .peer
+        open(&named.target, &context).await.map_err(|unopened| unopened.describe(&context))?.peer
     };
     let mut rows = Vec::new();
     let mut failed = false;
@@ -56,9 +53,7 @@ struct StepOutcome {
 fn read_script(args: &SessionArgs) -> Result<Vec<Json>, Failure> {
     let mut text = String::new();
     if args.script.as_os_str() == "-" {
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .map_err(|error| error.to_string())?;
+        std::io::stdin().read_to_string(&mut text).map_err(|error| error.to_string())?;
     } else {
         text = std::fs::read_to_string(&args.script)
             .map_err(|error| format!("{}: {error}", args.script.display()))?;
@@ -97,16 +92,12 @@ async fn perform(peer: &mut Peer, step: &Json, bare: bool) -> Result<StepOutcome
         return Ok(plain(method, sent.err().map(|error| error.to_string())));
     }
     if let Some(millis) = step.get("wait").and_then(Json::as_i64) {
-        let heard = peer
-            .listen(Duration::from_millis(millis.clamp(0, 600_000) as u64))
-            .await;
+        let heard = peer.listen(Duration::from_millis(millis.clamp(0, 600_000) as u64)).await;
         let mut outcome = plain("wait", None);
         outcome.said = format!("{} message(s) came", heard.len());
         return Ok(outcome);
     }
-    Err(format!(
-        "a step must have request, notify, raw or wait: {step}"
-    ))
+    Err(format!("a step must have request, notify, raw or wait: {step}"))
 }
 
 fn plain(what: &str, fault: Option<String>) -> StepOutcome {

@@ -2,245 +2,18 @@
 //! made to do? Words are weighed, so this errs on the side of saying too much;
 //! every finding shows the words it rests on.
 
+mod words;
+
 use crate::client::clip;
 use crate::finding::{Finding, Severity};
 use crate::json::Json;
 use crate::schema::{Parameter, foreign_references};
 use crate::surface::{LISTS, Surface, Tool};
-
-/// A rule with the question it answers, for lists of rules.
-pub struct Rule {
-    /// Name.
-    pub name: &'static str,
-    /// What it looks for.
-    pub about: &'static str,
-}
-
-/// All rules of the scan.
-pub const RULES: [Rule; 25] = [
-    Rule {
-        name: "runs-commands",
-        about: "A tool runs commands of the operating system",
-    },
-    Rule {
-        name: "runs-code",
-        about: "A tool evaluates code",
-    },
-    Rule {
-        name: "any-path-write",
-        about: "A tool writes or deletes at any path",
-    },
-    Rule {
-        name: "any-path-read",
-        about: "A tool reads from any path",
-    },
-    Rule {
-        name: "any-url",
-        about: "A tool fetches any address",
-    },
-    Rule {
-        name: "any-query",
-        about: "A tool takes free query text",
-    },
-    Rule {
-        name: "unvalidated",
-        about: "Parameters without type or bounds",
-    },
-    Rule {
-        name: "no-schema",
-        about: "A tool without a usable input schema",
-    },
-    Rule {
-        name: "injected-instructions",
-        about: "A text that speaks to the model rather than about the tool",
-    },
-    Rule {
-        name: "hidden-text",
-        about: "Characters that people do not see",
-    },
-    Rule {
-        name: "false-read-only",
-        about: "A tool that says it only reads, and whose name says otherwise",
-    },
-    Rule {
-        name: "no-hints",
-        about: "A tool that says nothing of its effects",
-    },
-    Rule {
-        name: "shadowing",
-        about: "A tool that takes the name of another, or speaks about another",
-    },
-    Rule {
-        name: "odd-name",
-        about: "A name with characters outside ASCII",
-    },
-    Rule {
-        name: "foreign-reference",
-        about: "A schema that points outside itself",
-    },
-    Rule {
-        name: "takes-secrets",
-        about: "A parameter for passwords or keys",
-    },
-    Rule {
-        name: "server-push",
-        about: "The server sends requests or content unasked",
-    },
-    Rule {
-        name: "no-auth",
-        about: "An HTTP server beyond this machine that wants no credentials",
-    },
-    Rule {
-        name: "origin-unchecked",
-        about: "An HTTP server that takes requests of foreign web pages",
-    },
-    Rule {
-        name: "host-unchecked",
-        about: "An HTTP server that takes any Host",
-    },
-    Rule {
-        name: "plain-http",
-        about: "An unencrypted connection beyond this machine",
-    },
-    Rule {
-        name: "path-traversal",
-        about: "A tool left the folder it was given (tried)",
-    },
-    Rule {
-        name: "link-followed",
-        about: "A tool followed a link out of the folder it was given (tried)",
-    },
-    Rule {
-        name: "command-injection",
-        about: "Text in an argument was run as a command (tried)",
-    },
-    Rule {
-        name: "not-tried",
-        about: "A tool was left out of the active tests",
-    },
-];
-
-const COMMAND_WORDS: [&str; 12] = [
-    "shell",
-    "bash",
-    "command",
-    "cmd",
-    "exec",
-    "execute",
-    "terminal",
-    "subprocess",
-    "powershell",
-    "spawn",
-    "system",
-    "process",
-];
-const COMMAND_PARAMETERS: [&str; 9] = [
-    "command",
-    "cmd",
-    "shell",
-    "script",
-    "argv",
-    "args",
-    "commandline",
-    "cli",
-    "program",
-];
-const CODE_PARAMETERS: [&str; 8] = [
-    "code",
-    "expression",
-    "eval",
-    "javascript",
-    "python",
-    "source",
-    "lambda",
-    "function",
-];
-const CODE_WORDS: [&str; 8] = [
-    "eval",
-    "evaluate",
-    "interpreter",
-    "javascript",
-    "python",
-    "repl",
-    "sandbox",
-    "notebook",
-];
-const PATH_PARAMETERS: [&str; 18] = [
-    "path",
-    "paths",
-    "file",
-    "files",
-    "filename",
-    "filepath",
-    "dir",
-    "directory",
-    "folder",
-    "destination",
-    "dest",
-    "target",
-    "root",
-    "cwd",
-    "workdir",
-    "output",
-    "input",
-    "uri",
-];
-const WRITE_WORDS: [&str; 17] = [
-    "write",
-    "delete",
-    "remove",
-    "create",
-    "move",
-    "rename",
-    "edit",
-    "save",
-    "overwrite",
-    "append",
-    "upload",
-    "drop",
-    "update",
-    "set",
-    "put",
-    "patch",
-    "kill",
-];
-const QUERY_PARAMETERS: [&str; 4] = ["sql", "query", "statement", "cypher"];
-const QUERY_WORDS: [&str; 6] = ["sql", "database", "query", "postgres", "sqlite", "mysql"];
-const SECRET_PARAMETERS: [&str; 8] = [
-    "password",
-    "passwd",
-    "secret",
-    "token",
-    "apikey",
-    "credential",
-    "credentials",
-    "privatekey",
-];
-
-const COMMANDS_TO_MODELS: [(&str, &str); 22] = [
-    ("ignore all previous", "\"ignore all previous\""),
-    ("ignore previous", "\"ignore previous\""),
-    ("ignore the above", "\"ignore the above\""),
-    ("disregard", "\"disregard\""),
-    ("do not tell the user", "\"do not tell the user\""),
-    ("don't tell the user", "\"don't tell the user\""),
-    ("do not mention", "\"do not mention\""),
-    ("without telling", "\"without telling\""),
-    ("do not inform", "\"do not inform\""),
-    ("<important>", "an <IMPORTANT> block"),
-    ("<system>", "a <SYSTEM> block"),
-    ("<secret>", "a <SECRET> block"),
-    ("[system]", "a [SYSTEM] block"),
-    ("system prompt", "\"system prompt\""),
-    ("before using this tool, ", "orders before use"),
-    ("before using it, ", "orders before use"),
-    ("you must first", "\"you must first\""),
-    ("id_rsa", "the name of a private key"),
-    ("~/.ssh", "the folder of private keys"),
-    ("mcp.json", "the name of a client configuration"),
-    (".aws/credentials", "the name of a credentials file"),
-    ("/etc/passwd", "the name of a system file"),
-];
+pub use words::RULES;
+use words::{
+    CODE_PARAMETERS, CODE_WORDS, COMMAND_PARAMETERS, COMMAND_WORDS, COMMANDS_TO_MODELS,
+    PATH_PARAMETERS, QUERY_PARAMETERS, QUERY_WORDS, SECRET_PARAMETERS, WRITE_WORDS,
+};
 
 /// Signs in a text that it speaks to the model, or hides something.
 pub fn text_signs(text: &str) -> Vec<&'static str> {
@@ -265,10 +38,7 @@ fn hidden_signs(text: &str) -> Vec<&'static str> {
         }
     };
     let any = |test: fn(char) -> bool| text.chars().any(test);
-    add(
-        any(|c| ('\u{e0000}'..='\u{e007f}').contains(&c)),
-        "invisible tag characters",
-    );
+    add(any(|c| ('\u{e0000}'..='\u{e007f}').contains(&c)), "invisible tag characters");
     add(
         any(
             |c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{00ad}'),
@@ -283,10 +53,7 @@ fn hidden_signs(text: &str) -> Vec<&'static str> {
         any(|c| matches!(c, '\u{fe00}'..='\u{fe0e}' | '\u{e0100}'..='\u{e01ef}')),
         "variation selectors",
     );
-    add(
-        any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')),
-        "control characters",
-    );
+    add(any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')), "control characters");
     signs
 }
 
@@ -310,24 +77,17 @@ fn words(name: &str) -> Vec<String> {
 }
 
 fn hit<'a>(words: &[String], list: &[&'a str]) -> Option<&'a str> {
-    list.iter()
-        .find(|known| words.iter().any(|word| word == **known))
-        .copied()
+    list.iter().find(|known| words.iter().any(|word| word == **known)).copied()
 }
 
 /// Whether the schema of a parameter says exactly what may come.
 fn is_pinned(parameter: &Parameter) -> bool {
-    ["enum", "const", "pattern"]
-        .iter()
-        .any(|name| parameter.schema.get(name).is_some())
+    ["enum", "const", "pattern"].iter().any(|name| parameter.schema.get(name).is_some())
 }
 
 fn takes_text(parameter: &Parameter) -> bool {
     parameter.types.is_empty()
-        || parameter
-            .types
-            .iter()
-            .any(|kind| kind == "string" || kind == "array")
+        || parameter.types.iter().any(|kind| kind == "string" || kind == "array")
 }
 
 /// What a parameter lets a caller choose, if that is risky.
@@ -364,9 +124,7 @@ struct Facts<'a> {
 
 impl Facts<'_> {
     fn parameter(&self, risk: &str) -> Option<&Parameter> {
-        self.parameters
-            .iter()
-            .find(|parameter| risky_parameter(parameter) == Some(risk))
+        self.parameters.iter().find(|parameter| risky_parameter(parameter) == Some(risk))
     }
 
     fn finding(&self, rule: &'static str, severity: Severity, title: &str) -> Finding {
@@ -379,12 +137,7 @@ pub fn tool_risks(tool: &Tool<'_>) -> Vec<Finding> {
     let name_words = words(tool.name());
     let mut all_words = name_words.clone();
     all_words.extend(words(tool.description()));
-    let facts = Facts {
-        tool,
-        name_words,
-        all_words,
-        parameters: tool.parameters(),
-    };
+    let facts = Facts { tool, name_words, all_words, parameters: tool.parameters() };
     let rules: [fn(&Facts<'_>) -> Option<Finding>; 11] = [
         commands, code, paths, addresses, queries, validation, texts, hidden, hints, secrets,
         references,
@@ -395,10 +148,7 @@ pub fn tool_risks(tool: &Tool<'_>) -> Vec<Finding> {
 fn commands(facts: &Facts<'_>) -> Option<Finding> {
     let parameter = facts.parameter("it takes a command");
     let word = hit(&facts.all_words, &COMMAND_WORDS);
-    let named = hit(
-        &facts.name_words,
-        &["shell", "bash", "exec", "cmd", "terminal", "powershell"],
-    );
+    let named = hit(&facts.name_words, &["shell", "bash", "exec", "cmd", "terminal", "powershell"]);
     let runs = match (parameter, word, named) {
         (Some(parameter), Some(word), _) => {
             format!("parameter {:?}, and the word {word:?}", parameter.path)
@@ -406,30 +156,16 @@ fn commands(facts: &Facts<'_>) -> Option<Finding> {
         (_, _, Some(word)) => format!("the word {word:?} in its name"),
         _ => return None,
     };
-    let finding = facts.finding(
-        "runs-commands",
-        Severity::High,
-        "by its description it runs commands",
-    );
-    Some(
-        finding
-            .seen(runs)
-            .advise("Ask for consent before each call, or leave the tool out."),
-    )
+    let finding =
+        facts.finding("runs-commands", Severity::High, "by its description it runs commands");
+    Some(finding.seen(runs).advise("Ask for consent before each call, or leave the tool out."))
 }
 
 fn code(facts: &Facts<'_>) -> Option<Finding> {
     let parameter = facts.parameter("it takes code")?;
     let word = hit(&facts.all_words, &CODE_WORDS)?;
-    let finding = facts.finding(
-        "runs-code",
-        Severity::High,
-        "by its description it runs code",
-    );
-    Some(finding.seen(format!(
-        "parameter {:?}, and the word {word:?}",
-        parameter.path
-    )))
+    let finding = facts.finding("runs-code", Severity::High, "by its description it runs code");
+    Some(finding.seen(format!("parameter {:?}, and the word {word:?}", parameter.path)))
 }
 
 fn paths(facts: &Facts<'_>) -> Option<Finding> {
@@ -438,18 +174,10 @@ fn paths(facts: &Facts<'_>) -> Option<Finding> {
     Some(
         match hit(&facts.name_words, &WRITE_WORDS) {
             Some(word) => facts
-                .finding(
-                    "any-path-write",
-                    Severity::High,
-                    "by its schema it writes at any path",
-                )
+                .finding("any-path-write", Severity::High, "by its schema it writes at any path")
                 .seen(format!("{evidence}; the word {word:?} in its name")),
             None => facts
-                .finding(
-                    "any-path-read",
-                    Severity::Medium,
-                    "by its schema it takes any path",
-                )
+                .finding("any-path-read", Severity::Medium, "by its schema it takes any path")
                 .seen(evidence),
         }
         .advise("See what it does outside its folder: scan --active."),
@@ -476,20 +204,14 @@ fn queries(facts: &Facts<'_>) -> Option<Finding> {
     let word =
         hit(&facts.all_words, &QUERY_WORDS[..2]).or(hit(&facts.all_words, &QUERY_WORDS[3..]))?;
     let finding = facts.finding("any-query", Severity::Medium, "it takes a free query");
-    Some(finding.seen(format!(
-        "parameter {:?}, and the word {word:?}",
-        parameter.path
-    )))
+    Some(finding.seen(format!("parameter {:?}, and the word {word:?}", parameter.path)))
 }
 
 fn validation(facts: &Facts<'_>) -> Option<Finding> {
     let schema = facts.tool.input();
     if !schema.is_object() || schema.text_at("type") != Some("object") {
-        let finding = facts.finding(
-            "no-schema",
-            Severity::Low,
-            "its input schema is no object schema",
-        );
+        let finding =
+            facts.finding("no-schema", Severity::Low, "its input schema is no object schema");
         return Some(finding.seen(clip(&schema.to_string(), 120)));
     }
     let untyped: Vec<&str> = facts
@@ -521,9 +243,8 @@ fn texts(facts: &Facts<'_>) -> Option<Finding> {
     let mut signs = Vec::new();
     facts.tool.json.walk("", &mut |path, value| {
         if let Some(text) = value.as_str() {
-            for sign in COMMANDS_TO_MODELS
-                .iter()
-                .filter(|(needle, _)| text.to_lowercase().contains(needle))
+            for sign in
+                COMMANDS_TO_MODELS.iter().filter(|(needle, _)| text.to_lowercase().contains(needle))
             {
                 signs.push(format!("{path} holds {}", sign.1));
             }
@@ -581,20 +302,13 @@ fn hints(facts: &Facts<'_>) -> Option<Finding> {
     let word = hit(&facts.name_words, &WRITE_WORDS)
         .or(hit(&facts.name_words, &["run", "execute", "exec", "shell"]));
     if facts.tool.is_read_only() {
-        let finding = facts.finding(
-            "false-read-only",
-            Severity::Medium,
-            "it says that it only reads",
-        );
+        let finding =
+            facts.finding("false-read-only", Severity::Medium, "it says that it only reads");
         return word.map(|word| finding.seen(format!("the word {word:?} in its name")));
     }
     let silent = facts.tool.json.get("annotations").is_none();
     silent.then(|| {
-        facts.finding(
-            "no-hints",
-            Severity::Info,
-            "it says nothing of its effects (no annotations)",
-        )
+        facts.finding("no-hints", Severity::Info, "it says nothing of its effects (no annotations)")
     })
 }
 
@@ -604,11 +318,7 @@ fn secrets(facts: &Facts<'_>) -> Option<Finding> {
         hit(&words, &SECRET_PARAMETERS).is_some()
             || SECRET_PARAMETERS.contains(&words.concat().as_str())
     };
-    let parameter = facts
-        .parameters
-        .iter()
-        .filter(|p| takes_text(p))
-        .find(takes)?;
+    let parameter = facts.parameters.iter().filter(|p| takes_text(p)).find(takes)?;
     let finding = facts.finding(
         "takes-secrets",
         Severity::Low,
@@ -646,10 +356,7 @@ pub fn surface_risks(surface: &Surface) -> Vec<Finding> {
         for item in surface.list(member) {
             let signs = text_signs(&item.to_string());
             if !signs.is_empty() {
-                let place = item
-                    .text_at("name")
-                    .or(item.text_at("uri"))
-                    .unwrap_or(member);
+                let place = item.text_at("name").or(item.text_at("uri")).unwrap_or(member);
                 findings.push(
                     Finding::new(
                         "injected-instructions",
@@ -674,12 +381,8 @@ fn shadows(surface: &Surface) -> Vec<Finding> {
     for (index, tool) in surface.tools().enumerate() {
         if names[..index].contains(&tool.name()) {
             findings.push(
-                Finding::new(
-                    "shadowing",
-                    Severity::Medium,
-                    "another tool has the same name",
-                )
-                .at(tool.name()),
+                Finding::new("shadowing", Severity::Medium, "another tool has the same name")
+                    .at(tool.name()),
             );
         }
         let twin = names[..index].iter().find(|name| {
@@ -696,15 +399,9 @@ fn shadows(surface: &Surface) -> Vec<Finding> {
             );
         }
         let text = tool.description().to_lowercase();
-        let orders = [
-            "instead of",
-            "do not use",
-            "always use",
-            "when using",
-            "rather than",
-        ]
-        .iter()
-        .find(|words| text.contains(**words));
+        let orders = ["instead of", "do not use", "always use", "when using", "rather than"]
+            .iter()
+            .find(|words| text.contains(**words));
         let other = names.iter().find(|name| {
             name.len() > 4 && **name != tool.name() && text.contains(&name.to_lowercase())
         });
@@ -745,19 +442,12 @@ fn pushes(surface: &Surface) -> Vec<Finding> {
     let notes = texts("serverNotifications");
     if !notes.is_empty() {
         findings.push(
-            Finding::new(
-                "server-push",
-                Severity::Info,
-                "the server sent notifications",
-            )
-            .seen_all(notes),
+            Finding::new("server-push", Severity::Info, "the server sent notifications")
+                .seen_all(notes),
         );
     }
     let claims = |path: &str| {
-        surface
-            .get("capabilities")
-            .and_then(|all| all.at(path))
-            .and_then(Json::as_bool)
+        surface.get("capabilities").and_then(|all| all.at(path)).and_then(Json::as_bool)
             == Some(true)
     };
     let live: Vec<&str> = [
@@ -789,10 +479,7 @@ mod tests {
 
     fn rules(tool: &str) -> Vec<&'static str> {
         let json = parse(tool.as_bytes()).unwrap();
-        tool_risks(&Tool { json: &json })
-            .iter()
-            .map(|finding| finding.rule)
-            .collect()
+        tool_risks(&Tool { json: &json }).iter().map(|finding| finding.rule).collect()
     }
 
     #[test]
@@ -816,9 +503,6 @@ mod tests {
 
     #[test]
     fn names_fall_into_words() {
-        assert_eq!(
-            words("readAnyFile_from.disk"),
-            ["read", "any", "file", "from", "disk"]
-        );
+        assert_eq!(words("readAnyFile_from.disk"), ["read", "any", "file", "from", "disk"]);
     }
 }

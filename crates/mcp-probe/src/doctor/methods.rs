@@ -1,0 +1,404 @@
+//! The third layer: do the methods do what they promise?
+
+use super::Diagnosis;
+use super::handshake::variables;
+use super::outcome::explain;
+use crate::client::{Context, Era, Exchange, Listing, Outcome, Session, clip, clip_bytes, open};
+use crate::finding::{Finding, Severity};
+use crate::json::{Json, ParseErrorKind};
+use crate::link::Incoming;
+use crate::message::{Kind, Message};
+use crate::obj;
+use crate::surface::LISTS;
+use crate::target::Target;
+use std::time::Duration;
+
+/// Longest message that goes without remark.
+const LONG: usize = 8 << 20;
+
+/// Looks at all methods; a broken connection ends it.
+pub async fn examine(
+    session: &mut Session,
+    target: &Target,
+    context: &Context,
+    big: bool,
+    diagnosis: &mut Diagnosis,
+) {
+    if lists(session, target, context, diagnosis).await {
+        notifications(session, diagnosis).await;
+        order(session, diagnosis).await;
+        sizes(session, context, big, diagnosis).await;
+    }
+    oddities(session, diagnosis);
+}
+
+/// False when the connection is of no more use.
+async fn lists(
+    session: &mut Session,
+    target: &Target,
+    context: &Context,
+    diagnosis: &mut Diagnosis,
+) -> bool {
+    for (method, member, capability) in LISTS {
+        let promised =
+            session.greeting.at("capabilities").and_then(|all| all.get(capability)).is_some();
+        let limits = session.peer.options.limits;
+        if !promised {
+            let short = Duration::from_secs(2);
+            session.peer.options.limits.idle = limits.idle.min(short);
+            session.peer.options.limits.total = limits.total.min(short);
+        }
+        let listing = session.peer.list(method, member).await;
+        session.peer.options.limits = limits;
+        let Some(last) = listing.last() else { continue };
+        let said = match &last.outcome {
+            Outcome::Result(_) => {
+                format!("{} on {} page(s)", listing.items.len(), listing.pages.len())
+            }
+            _ => last.describe(&context.limits),
+        };
+        diagnosis.step("methods", format!("{method}: {said}"));
+        judge_list(&listing, method, promised, context, diagnosis);
+        if method == "tools/list" && listing.is_complete() && listing.items.is_empty() {
+            diagnosis.add(empty(session, &listing, promised, target, context).await);
+        }
+        if method == "tools/list" {
+            repeated(&listing, diagnosis);
+            unstable(session, &listing, diagnosis).await;
+        }
+        let last = listing.last().map(|exchange| &exchange.outcome);
+        let gone = matches!(
+            last,
+            Some(Outcome::Closed(_) | Outcome::Flood(_) | Outcome::Oversize | Outcome::Failed(_))
+        );
+        let silent = promised && matches!(last, Some(Outcome::Expired(_)));
+        if (gone && session.peer.link.transport() != "streamable-http") || silent {
+            wrong_ids(session, diagnosis);
+            return false;
+        }
+    }
+    true
+}
+
+fn wrong_ids(session: &Session, diagnosis: &mut Diagnosis) {
+    let strange = &session.peer.oddities.strange_ids;
+    if !strange.is_empty() {
+        let finding =
+            Finding::new("wrong-id", Severity::High, "answers carry ids that nobody asked with");
+        diagnosis.add(
+            finding
+                .seen(format!("ids: {}", strange.join(", ")))
+                .advise("The id must come back as it was sent, with its type."),
+        );
+    }
+}
+
+fn judge_list(
+    listing: &Listing,
+    method: &str,
+    promised: bool,
+    context: &Context,
+    diagnosis: &mut Diagnosis,
+) {
+    if let Some(fault) = &listing.fault {
+        let rule = if fault.contains("cursor") || fault.contains("pages") {
+            "endless-pages"
+        } else {
+            "invalid-message"
+        };
+        diagnosis.add(Finding::new(rule, Severity::High, fault.clone()).at(method));
+    }
+    let Some(last) = listing.last() else { return };
+    if last.result().is_some() {
+        if !promised {
+            let finding = Finding::new(
+                "not-implemented",
+                Severity::Low,
+                format!("{method} works, but the capability is not claimed"),
+            );
+            diagnosis.add(
+                Finding { rule: "unadvertised", ..finding }
+                    .at(method)
+                    .advise("Clients that go by capabilities never ask for it."),
+            );
+        }
+        return;
+    }
+    if !promised || method == "resources/templates/list" {
+        return;
+    }
+    if let Some(finding) = explain(last, context) {
+        return diagnosis.add(finding);
+    }
+    let stderr = context.trail.stderr_since(last.seq_before, 12);
+    let said = last.describe(&context.limits);
+    let unknown = last.error().is_some_and(|error| error.code == Some(-32601));
+    let finding = if unknown {
+        Finding::new(
+            "not-implemented",
+            Severity::Medium,
+            "the capability is claimed, the method does not exist",
+        )
+    } else if stderr.is_empty() {
+        Finding::new("error-answer", Severity::High, "the method fails")
+    } else {
+        Finding::new(
+            "error-stderr",
+            Severity::High,
+            "the method fails without saying why; stderr says it",
+        )
+    };
+    let stderr = stderr.iter().map(|line| format!("stderr: {}", clip(line, 200)));
+    diagnosis.add(finding.at(method).seen(said).seen_all(stderr));
+}
+
+/// Why might there be no tools? Settings that stderr speaks of, and whether the
+/// list depends on credentials.
+async fn empty(
+    session: &Session,
+    listing: &Listing,
+    promised: bool,
+    target: &Target,
+    context: &Context,
+) -> Finding {
+    let claim =
+        if promised { "the capability is claimed" } else { "the capability is not claimed" };
+    let mut finding =
+        Finding::new("empty-tools", Severity::Medium, format!("tools/list is empty ({claim})"));
+    let since = session.opening.seq_before.min(listing.last().map_or(0, |page| page.seq_before));
+    let stderr = context.trail.stderr_since(since, 50);
+    let names = variables(&stderr);
+    if !names.is_empty() {
+        let telling =
+            stderr.iter().filter(|line| names.iter().any(|name| line.contains(name.as_str())));
+        finding =
+            finding.seen_all(telling.take(5).map(|line| format!("stderr: {}", clip(line, 200))));
+        finding = finding
+            .advise(format!("Set {} with --env NAME=value and try again.", names.join(", ")));
+    }
+    if matches!(target, Target::Url(_)) && !context.headers.is_empty() {
+        let plain = Context { headers: Vec::new(), ..context.clone() };
+        let text = match open(target, &plain).await {
+            Ok(mut other) => {
+                let count = other.peer.list("tools/list", "tools").await.items.len();
+                other.close().await;
+                format!("without your headers: {count} tools")
+            }
+            Err(_) => "without your headers: no session".into(),
+        };
+        finding = finding.seen(text);
+    } else if matches!(target, Target::Url(_)) {
+        finding = finding.seen("no credentials were sent; the list may depend on them");
+    }
+    finding
+}
+
+fn repeated(listing: &Listing, diagnosis: &mut Diagnosis) {
+    let mut names: Vec<&str> =
+        listing.items.iter().filter_map(|tool| tool.text_at("name")).collect();
+    names.sort_unstable();
+    let twice: Vec<&str> =
+        names.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+    if !twice.is_empty() {
+        let finding = Finding::new("duplicate-names", Severity::Medium, "tools with the same name");
+        diagnosis.add(finding.seen_all(twice));
+    }
+}
+
+async fn unstable(session: &mut Session, first: &Listing, diagnosis: &mut Diagnosis) {
+    if !first.is_complete() || first.items.is_empty() {
+        return;
+    }
+    let again = session.peer.list("tools/list", "tools").await;
+    let text = |items: &[Json]| Json::Array(items.to_vec()).canonical();
+    if again.is_complete() && text(&again.items) != text(&first.items) {
+        let finding =
+            Finding::new("unstable-list", Severity::Medium, "tools/list changes by itself");
+        diagnosis.add(finding.seen(format!(
+            "{} tools, then {}",
+            first.items.len(),
+            again.items.len()
+        )));
+    }
+}
+
+/// Nothing may come back after a notification.
+async fn notifications(session: &mut Session, diagnosis: &mut Diagnosis) {
+    let before = session.peer.oddities.strange_ids.len();
+    let params = obj! { "requestId": "mcp-probe-none", "reason": "a test" };
+    let status = session.peer.notify("notifications/cancelled", Some(params)).await.ok().flatten();
+    let mut answers = Vec::new();
+    if !matches!(session.peer.link.transport(), "streamable-http") {
+        let heard = session.peer.listen(Duration::from_millis(300)).await;
+        answers.extend(
+            heard
+                .into_iter()
+                .filter(|message| matches!(message.kind, Kind::Response | Kind::Error))
+                .map(|m| clip_bytes(&m.raw, 120)),
+        );
+    }
+    let strange = &session.peer.oddities.strange_ids;
+    if answers.is_empty() && strange.len() > before {
+        answers.push(format!("an answer with id {}", strange[before..].join(", ")));
+    }
+    let said = status.map_or("nothing came back".to_string(), |status| format!("HTTP {status}"));
+    diagnosis.step("methods", format!("a notification: {}", answers.first().unwrap_or(&said)));
+    if !answers.is_empty() {
+        let finding = Finding::new(
+            "notification-answered",
+            Severity::Medium,
+            "the server answers notifications",
+        );
+        diagnosis.add(
+            finding
+                .seen_all(answers)
+                .advise("A message without id gets no answer; over HTTP it gets 202 and no body."),
+        );
+    } else if let Some(status) = status.filter(|status| !matches!(status, 200 | 202 | 204)) {
+        let finding = Finding::new(
+            "http-status",
+            Severity::Low,
+            format!("a notification gets HTTP {status} instead of 202"),
+        );
+        diagnosis.add(finding.at("notifications/cancelled"));
+    }
+}
+
+/// Two requests at once: legal in any order, but some clients trip over it.
+async fn order(session: &mut Session, diagnosis: &mut Diagnosis) {
+    if session.peer.link.transport() == "streamable-http" {
+        return;
+    }
+    let peer = &mut session.peer;
+    let (first, second) = (peer.take_id(), peer.take_id());
+    for (id, method) in [(first, "ping"), (second, "tools/list")] {
+        let mut message = obj! { "jsonrpc": "2.0", "id": id, "method": method };
+        if peer.era == Era::Modern {
+            message.push("params", crate::client::with_metadata(Json::object(), &peer.version));
+        }
+        if peer.link.send(message.to_string().into(), &[]).await.is_err() {
+            return;
+        }
+    }
+    let mut seen = Vec::new();
+    let until = tokio::time::Instant::now() + Duration::from_secs(2).min(peer.options.limits.idle);
+    while seen.len() < 2 {
+        match tokio::time::timeout_at(until, peer.link.next()).await {
+            Ok(Incoming::Message(message, _)) => seen.extend(message.id().and_then(Json::as_i64)),
+            Ok(Incoming::Closed(_)) | Err(_) => break,
+            Ok(_) => {}
+        }
+    }
+    diagnosis.step(
+        "methods",
+        format!("two requests at once, ids {first} and {second}: answers {seen:?}"),
+    );
+    if seen == [second, first] {
+        let finding = Finding::new(
+            "out-of-order",
+            Severity::Low,
+            "answers leave in another order than the requests came",
+        );
+        diagnosis.add(
+            finding
+                .seen(format!("asked {first}, {second}; answered {second}, {first}"))
+                .advise("This is allowed; match answers by id, never by order."),
+        );
+    }
+}
+
+/// Are big messages read as a whole?
+async fn sizes(session: &mut Session, context: &Context, big: bool, diagnosis: &mut Diagnosis) {
+    let small = session.peer.request("tools/list", Json::object()).await;
+    if small.result().is_none() {
+        return;
+    }
+    let sizes: &[usize] = if big { &[1, 16, 64] } else { &[1] };
+    for size in sizes {
+        let params = obj! { "_meta": obj! { "mcp-probe/padding": "x".repeat(size << 20) } };
+        let exchange = session.peer.request("tools/list", params).await;
+        diagnosis.step(
+            "methods",
+            format!("a request of {size} MiB: {}", exchange.describe(&context.limits)),
+        );
+        let fine = match &exchange.outcome {
+            Outcome::Result(_) => true,
+            // A clear refusal is an answer.
+            Outcome::Error(error) => {
+                exchange.id_matched || exchange.status() == Some(413) || error.code != Some(-32700)
+            }
+            Outcome::Bare(..) => exchange.status() == Some(413),
+            _ => false,
+        };
+        if !fine {
+            let finding = Finding::new(
+                "message-cut",
+                Severity::Medium,
+                format!("a request of {size} MiB is not read as a whole"),
+            );
+            diagnosis.add(finding.seen(exchange.describe(&context.limits)).advise("Read until the line or the announced length ends, not into a buffer of fixed size."));
+            return;
+        }
+    }
+}
+
+/// What was odd on the connection as a whole.
+fn oddities(session: &Session, diagnosis: &mut Diagnosis) {
+    let odd = &session.peer.oddities;
+    let quirks = odd.quirks.names();
+    if odd.noise_count > 0 || !quirks.is_empty() {
+        let finding = Finding::new(
+            "noise-on-stdout",
+            Severity::Medium,
+            format!("{} lines among the messages are no messages", odd.noise_count),
+        );
+        let finding = finding
+            .seen_all(odd.noise.iter().take(5).cloned())
+            .seen_all(quirks.iter().map(|quirk| format!("also: {quirk}")));
+        diagnosis.add(
+            finding.advise("Only messages may go to stdout, one a line; logs belong on stderr."),
+        );
+    }
+    for message in &odd.invalid {
+        diagnosis.add(broken(message));
+    }
+    if odd.longest > LONG {
+        let finding = Finding::new(
+            "long-message",
+            Severity::Low,
+            format!("the longest message has {} MiB", odd.longest >> 20),
+        );
+        diagnosis.add(finding.advise("Many clients stop at 1 to 10 MiB a line."));
+    }
+    if !odd.duplicates.is_empty() || !odd.wide_numbers.is_empty() {
+        let finding = Finding::new("odd-json", Severity::Low, "JSON that parsers read differently");
+        let twice = odd.duplicates.iter().map(|path| format!("twice: {path}"));
+        let wide = odd.wide_numbers.iter().map(|path| format!("beyond 2^53: {path}"));
+        diagnosis.add(finding.seen_all(twice.chain(wide).take(10)));
+    }
+    if !diagnosis.findings.iter().any(|finding| finding.rule == "notification-answered") {
+        wrong_ids(session, diagnosis);
+    }
+}
+
+fn broken(message: &Message) -> Finding {
+    let seen = clip_bytes(&message.raw, 120);
+    match message.fault {
+        Some(ParseErrorKind::NotUtf8) => {
+            Finding::new("invalid-utf8", Severity::Medium, "a message is not UTF-8")
+        }
+        Some(ParseErrorKind::TooDeep | ParseErrorKind::TooMany) => {
+            Finding::new("nested-too-deep", Severity::High, "a message is nested too deep")
+        }
+        Some(ParseErrorKind::Truncated) => {
+            Finding::new("message-cut", Severity::High, "a message is cut off").at("stream")
+        }
+        _ => Finding::new("invalid-message", Severity::Medium, "a message is no JSON-RPC"),
+    }
+    .seen(seen)
+}
+
+/// Whether an exchange got through at all; used by other verbs.
+pub fn got_through(exchange: &Exchange) -> bool {
+    exchange.answer.is_some()
+}

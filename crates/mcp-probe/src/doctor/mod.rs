@@ -1,0 +1,126 @@
+//! Why does a server not work? Three layers, transport first, then handshake,
+//! then methods; it stops at the first broken one and shows the evidence.
+
+mod handshake;
+mod methods;
+mod outcome;
+mod recorded;
+mod transport;
+
+use crate::client::Context;
+use crate::finding::Finding;
+use crate::json::Json;
+use crate::obj;
+use crate::target::Target;
+pub use recorded::examine as examine_recording;
+
+/// A rule of the doctor.
+pub struct Rule {
+    /// Name.
+    pub name: &'static str,
+    /// The symptom it explains.
+    pub about: &'static str,
+}
+
+/// All rules.
+pub const RULES: [Rule; 29] = [
+    Rule {
+        name: "no-answer",
+        about: "nothing answers: nothing listens, the process died, or it is silent",
+    },
+    Rule { name: "not-http", about: "something else than HTTP speaks at the address" },
+    Rule { name: "http-404", about: "nothing at this path; the usual paths are tried" },
+    Rule { name: "http-status", about: "an HTTP status that stands in the way" },
+    Rule { name: "auth-401", about: "credentials are wanted" },
+    Rule { name: "sse-or-http", about: "the old event stream and Streamable HTTP are mixed up" },
+    Rule {
+        name: "foreign-endpoint",
+        about: "the old event stream names an endpoint at another origin",
+    },
+    Rule { name: "redirect-loop", about: "redirects that do not end, or leave the origin" },
+    Rule { name: "strict-accept", about: "refuses unless Accept names both media types" },
+    Rule {
+        name: "open-stream",
+        about: "the answer is there, but its event or stream is never ended",
+    },
+    Rule { name: "endless-stream", about: "the stream is kept alive and never answers" },
+    Rule { name: "version-mismatch", about: "the version is refused, or another one is answered" },
+    Rule { name: "notification-answered", about: "notifications are answered" },
+    Rule { name: "notification-with-id", about: "the client sent a notification with an id" },
+    Rule { name: "empty-tools", about: "the tool list is empty" },
+    Rule { name: "error-stderr", about: "an error without a reason; the reason is on stderr" },
+    Rule { name: "error-answer", about: "a basic method fails" },
+    Rule { name: "message-cut", about: "a message is cut off, or big ones are not read" },
+    Rule { name: "long-message", about: "a message longer than many clients take" },
+    Rule { name: "flood", about: "other messages without end instead of the answer" },
+    Rule { name: "out-of-order", about: "answers leave in another order than the requests came" },
+    Rule { name: "wrong-id", about: "answers do not carry the id of the request" },
+    Rule { name: "invalid-utf8", about: "text that is not UTF-8" },
+    Rule { name: "nested-too-deep", about: "JSON nested so deep that parsers fail" },
+    Rule { name: "invalid-message", about: "an answer that is no JSON-RPC message" },
+    Rule { name: "endless-pages", about: "a list whose pages lead in a circle" },
+    Rule { name: "noise-on-stdout", about: "other text among the messages" },
+    Rule { name: "odd-json", about: "duplicate names, or numbers that lose digits" },
+    Rule {
+        name: "not-implemented",
+        about: "a capability is claimed and not served, or the reverse",
+    },
+];
+
+/// What was found out.
+#[derive(Debug, Default)]
+pub struct Diagnosis {
+    /// Steps taken, by layer, with what came of each.
+    pub steps: Vec<(&'static str, String)>,
+    /// Findings.
+    pub findings: Vec<Finding>,
+    /// Version asked for and what was answered.
+    pub versions: Vec<(String, String)>,
+}
+
+impl Diagnosis {
+    fn step(&mut self, layer: &'static str, text: impl Into<String>) {
+        self.steps.push((layer, text.into()));
+    }
+
+    /// Adds a finding; the same rule at the same place counts once.
+    fn add(&mut self, finding: Finding) {
+        let same = |known: &Finding| known.rule == finding.rule && known.place == finding.place;
+        if !self.findings.iter().any(same) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// As JSON.
+    pub fn to_json(&self) -> Json {
+        let step = |(layer, text): &(&str, String)| obj! { "layer": *layer, "result": text };
+        let version =
+            |(asked, answered): &(String, String)| obj! { "asked": asked, "answered": answered };
+        obj! {
+            "findings": crate::finding::to_json(&self.findings),
+            "steps": Json::Array(self.steps.iter().map(step).collect()),
+            "versions": Json::Array(self.versions.iter().map(version).collect()),
+        }
+    }
+}
+
+/// Examines a live server.
+pub async fn examine(target: &Target, context: &Context, big_messages: bool) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    if let Target::Url(url) = target
+        && !transport::reachable(url, context, &mut diagnosis).await
+    {
+        return diagnosis;
+    }
+    if let Some(mut session) = handshake::establish(target, context, &mut diagnosis).await {
+        methods::examine(&mut session, target, context, big_messages, &mut diagnosis).await;
+        session.close().await;
+        if let Target::Url(url) = target
+            && !url.scheme.is_ws()
+        {
+            transport::manners(url, context, &mut diagnosis).await;
+        }
+    }
+    crate::finding::sort(&mut diagnosis.findings);
+    diagnosis
+}

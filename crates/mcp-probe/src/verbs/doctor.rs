@@ -1,0 +1,90 @@
+//! `doctor`: why a server does not work.
+
+use crate::cli::DoctorArgs;
+use crate::doctor::{Diagnosis, examine, examine_recording};
+use crate::finding::worst;
+use crate::json::Json;
+use crate::obj;
+use crate::run::{Exit, Failure, Run};
+use crate::screen::{count, progress};
+use crate::target::{Named, Target};
+use crate::trail::read_recording;
+
+/// Examines one target or many.
+pub async fn run(args: &DoctorArgs, run: &Run) -> Result<Exit, Failure> {
+    let targets = run.targets(&args.at)?;
+    let bar = progress(targets.len() as u64, "servers");
+    let mut all = Vec::new();
+    for named in &targets {
+        run.context.trail.start(named.target.to_json());
+        all.push((named, diagnose(args, run, named).await?));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let mut exit = Exit::Fine;
+    for (_, diagnosis) in &all {
+        if Exit::of(&diagnosis.findings) == Exit::Findings {
+            exit = Exit::Findings;
+        }
+    }
+    show(run, &all)?;
+    Ok(exit)
+}
+
+async fn diagnose(args: &DoctorArgs, run: &Run, named: &Named) -> Result<Diagnosis, Failure> {
+    match &named.target {
+        Target::File(path) => {
+            let recording = read_recording(path)?;
+            let recording = recording.ok_or(format!(
+                "{} is no recording; a report says nothing of faults",
+                path.display()
+            ))?;
+            Ok(examine_recording(&recording))
+        }
+        target => Ok(examine(target, &run.context_for(named), args.big_messages).await),
+    }
+}
+
+fn show(run: &Run, all: &[(&Named, Diagnosis)]) -> Result<(), Failure> {
+    if run.common.json {
+        let one = |(named, diagnosis): &(&Named, Diagnosis)| {
+            let mut json = obj! { "target": &named.name, "limits": run.context.limits.describe() };
+            diagnosis
+                .to_json()
+                .members()
+                .iter()
+                .for_each(|(name, value)| json.push(name.as_str(), value.clone()));
+            json
+        };
+        return match all {
+            [single] => run.emit_json(&one(single)),
+            _ => run.emit_json(&Json::Array(all.iter().map(one).collect())),
+        };
+    }
+    let mut screen = run.screen();
+    for (named, diagnosis) in all {
+        let verdict = match diagnosis.findings.first() {
+            None => "it works".to_string(),
+            Some(first) => {
+                format!("{}: {}", count(diagnosis.findings.len(), "finding"), first.title)
+            }
+        };
+        screen.verdict(worst(&diagnosis.findings), &verdict);
+        screen.faint(&format!("{} (limits: {})", named.name, run.context.limits.describe()));
+        if !diagnosis.findings.is_empty() {
+            screen.line("");
+        }
+        diagnosis.findings.iter().for_each(|finding| screen.finding(finding));
+        screen.heading("what was tried");
+        for (layer, text) in &diagnosis.steps {
+            screen.line(&format!("{layer:<10} {text}"));
+        }
+        if !diagnosis.versions.is_empty() {
+            screen.heading("versions");
+            for (asked, answered) in &diagnosis.versions {
+                screen.line(&format!("{asked}  {answered}"));
+            }
+        }
+    }
+    run.emit(&screen.finish())
+}
