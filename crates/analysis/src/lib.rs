@@ -4,13 +4,17 @@
 //! working copy of the program; between passes, and inside long ones, the
 //! working copy is published so that readers see progress.
 
+mod accesses;
+mod address_tables;
 mod code;
 mod explore;
 mod functions;
 mod no_return;
 mod pass;
 mod prototypes;
+mod referenced;
 mod shared_returns;
+mod strings;
 mod thunks;
 pub mod unwind;
 

@@ -89,6 +89,26 @@ pub const PASSES: &[Pass] = &[
         description: "Turns jumps to other functions into calls that end the caller.",
         run: crate::shared_returns::run,
     },
+    Pass {
+        name: "Access Sizes",
+        description: "Defines undefined data of the size that code reads or writes.",
+        run: crate::accesses::run,
+    },
+    Pass {
+        name: "Reference",
+        description: "Defines texts and pointers at places that are referred to.",
+        run: crate::referenced::run,
+    },
+    Pass {
+        name: "Create Address Tables",
+        description: "Finds tables of pointers in undefined data.",
+        run: crate::address_tables::run,
+    },
+    Pass {
+        name: "ASCII Strings",
+        description: "Finds texts that nothing refers to.",
+        run: crate::strings::run,
+    },
 ];
 
 /// Runs the selected passes (all by default) in table order.

@@ -69,6 +69,9 @@ pub struct ProgramInfo {
     pub created: Option<SystemTime>,
     /// When the file was last changed, if known.
     pub modified: Option<SystemTime>,
+    /// Whether the image can be moved as a whole, so that every pointer in it
+    /// is among the relocations.
+    pub relocatable: bool,
     /// What the loader found broken and how it went on.
     pub warnings: Vec<String>,
 }

@@ -220,6 +220,11 @@ impl ElfFile {
         self.header.kind == object::elf::ET_REL
     }
 
+    /// Whether it can be loaded anywhere, so that its pointers are relocated.
+    pub(crate) fn is_movable(&self) -> bool {
+        self.is_relocatable() || self.header.kind == object::elf::ET_DYN
+    }
+
     /// The lowest address of a loaded segment: what the linker based it on.
     pub(crate) fn base(&self) -> u64 {
         if self.is_relocatable() {

@@ -69,6 +69,7 @@ pub(crate) fn load(
     let base = image_base(&file, options);
     let mut info = identity.into_info();
     info.executable_format = "Executable and Linking Format (ELF)".into();
+    info.relocatable = file.is_movable();
     language.describe(&mut info);
     let mask = if language.bits >= 64 { u64::MAX } else { (1 << language.bits) - 1 };
     info.image_base = base & mask;
