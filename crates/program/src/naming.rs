@@ -5,9 +5,13 @@ use crate::Program;
 use crate::address::{Address, SpaceId};
 use crate::data_type::{Builtin, Charset, TypeId, TypeKind};
 use crate::listing::CodeUnit;
+use crate::symbol::SymbolKind;
 
 /// Longest text part of a string's name, in characters.
 const STRING_NAME: usize = 32;
+
+/// Pointers followed when looking for one that leads back.
+const LONGEST_CHAIN: usize = 32;
 
 impl Program {
     /// The address as names carry it: at least eight hex digits, for overlays
@@ -38,18 +42,25 @@ impl Program {
     /// `None` inside of an instruction and outside of memory.
     pub fn synthetic_label(&self, address: Address) -> Option<String> {
         self.memory.block_at(address)?;
-        let place = self.address_in_name(address);
+        let prefix = match self.listing.unit_containing(address) {
+            Some((start, CodeUnit::Data(unit))) if start == address => {
+                self.data_name_prefix(address, unit.data_type, unit.length)
+            }
+            Some((start, CodeUnit::Instruction(_))) if start != address => return None,
+            _ => self.plain_prefix(address).into(),
+        };
+        Some(format!("{prefix}_{}", self.address_in_name(address)))
+    }
+
+    /// The part before the address in the synthetic name of a place that is
+    /// neither text nor pointer.
+    fn plain_prefix(&self, address: Address) -> &'static str {
         match self.listing.unit_containing(address) {
             Some((start, CodeUnit::Instruction(_))) if start == address => {
                 let called = self.references.to(address).any(|r| r.info.kind.is_call());
-                Some(format!("{}_{place}", if called { "SUB" } else { "LAB" }))
+                if called { "SUB" } else { "LAB" }
             }
-            Some((_, CodeUnit::Instruction(_))) => None,
-            Some((start, CodeUnit::Data(unit))) if start == address => Some(format!(
-                "{}_{place}",
-                self.data_name_prefix(address, unit.data_type, unit.length)
-            )),
-            _ => Some(format!("DAT_{place}")),
+            _ => "DAT",
         }
     }
 
@@ -106,12 +117,106 @@ impl Program {
         if name.is_empty() { prefix.into() } else { format!("{prefix}_{name}") }
     }
 
-    /// `PTR_name` for a pointer to a named place, else `PTR`.
+    /// `PTR_name` for a pointer to a named place, `PTR_DAT` and the like for one
+    /// to another place, `PTR_LOOP` where pointers lead back; else `PTR`.
     fn pointer_prefix(&self, address: Address) -> String {
-        let target = self.references.from(address).find(|r| r.info.primary).map(|r| r.to);
-        match target.and_then(|to| self.label_at(to)) {
-            Some(label) => format!("PTR_{label}"),
-            None => "PTR".into(),
+        let Some(target) = self.pointed_at(address) else { return "PTR".into() };
+        if let Some((_, symbol)) = self.symbols.primary_at(target) {
+            let name = match symbol.kind {
+                SymbolKind::Function => self.function_name(target),
+                _ => symbol.name.to_string(),
+            };
+            let default = name == self.default_function_name(target);
+            return if default { "PTR_FUN".into() } else { format!("PTR_{name}") };
         }
+        if self.memory.block_at(target).is_none() {
+            return "PTR".into();
+        }
+        match self.listing.unit_containing(target) {
+            Some((start, CodeUnit::Data(unit))) if start == target => {
+                if !self.is_pointer(unit.data_type) {
+                    let inner = self.data_name_prefix(target, unit.data_type, unit.length);
+                    return format!("PTR_{inner}");
+                }
+                let leads_back = self.pointers_lead_back(address);
+                if leads_back { "PTR_LOOP".into() } else { "PTR_PTR".into() }
+            }
+            _ => format!("PTR_{}", self.plain_prefix(target)),
+        }
+    }
+
+    fn is_pointer(&self, data_type: TypeId) -> bool {
+        let kind = self.types.get(data_type).map(|t| &t.kind);
+        matches!(kind, Some(TypeKind::Builtin(Builtin::Pointer) | TypeKind::Pointer(_)))
+    }
+
+    /// Where the pointer at an address leads.
+    fn pointed_at(&self, address: Address) -> Option<Address> {
+        self.references.from(address).find(|r| r.info.primary).map(|r| r.to)
+    }
+
+    /// Whether following pointers from an address meets one of them again.
+    fn pointers_lead_back(&self, address: Address) -> bool {
+        let mut seen = vec![address];
+        let mut at = address;
+        while let Some(next) = self.pointed_at(at) {
+            if seen.contains(&next) {
+                return true;
+            }
+            match self.listing.data_containing(next) {
+                Some((start, unit)) if start == next && self.is_pointer(unit.data_type) => {}
+                _ => return false,
+            }
+            if seen.len() >= LONGEST_CHAIN {
+                return false;
+            }
+            seen.push(next);
+            at = next;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        Address, BlockSource, DataOrganization, MemoryBlock, Program, ProgramInfo, RefType,
+        SourceType, SymbolId,
+    };
+
+    /// Pointers at the given places, each leading to the other.
+    fn program(pointers: &[(u64, u64)]) -> Program {
+        let info = ProgramInfo { address_bits: 64, ..ProgramInfo::default() };
+        let mut program = Program::new(info, false, DataOrganization::default());
+        let block = MemoryBlock::new(".data", Address::ram(0x1000), 0x100, BlockSource::Zero);
+        program.memory.add_block(block).unwrap();
+        let pointer = program.types.builtin("pointer");
+        for (from, to) in pointers {
+            let (from, to) = (Address::ram(*from), Address::ram(*to));
+            assert!(program.define_data(from, pointer, 8));
+            program.add_reference(from, to, RefType::Data, 0, SourceType::Analysis);
+        }
+        program
+    }
+
+    #[test]
+    fn pointers_are_named_after_what_they_lead_to() {
+        let mut p = program(&[
+            (0x1000, 0x1000),
+            (0x1008, 0x1010),
+            (0x1010, 0x1008),
+            (0x1018, 0x1020),
+            (0x1020, 0x1040),
+            (0x1028, 0x1050),
+            (0x1030, 0x9000),
+        ]);
+        p.add_label(Address::ram(0x1050), "shelf", SymbolId::GLOBAL, SourceType::Imported);
+        let name = |at| p.synthetic_label(Address::ram(at)).unwrap_or_default();
+        assert_eq!(name(0x1000), "PTR_LOOP_00001000");
+        assert_eq!(name(0x1008), "PTR_LOOP_00001008");
+        assert_eq!(name(0x1018), "PTR_PTR_00001018");
+        assert_eq!(name(0x1020), "PTR_DAT_00001020");
+        assert_eq!(name(0x1028), "PTR_shelf_00001028");
+        assert_eq!(name(0x1030), "PTR_00001030");
     }
 }

@@ -1,0 +1,111 @@
+"""Drives a release build the way a newcomer's client does: the stock Python MCP
+client asks about a C sample over HTTP and stdio, in every mode it has.
+
+usage: smoke.py BRIDGE FILE
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+QUICK = ["project=none"]
+
+
+def start(program, file):
+    """A served file: the process and its ready line."""
+    began = time.monotonic()
+    process = subprocess.Popen(
+        [program, "serve", file, "ws_port=0", "mcp_port=0", *QUICK],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    line = process.stdout.readline()
+    elapsed = time.monotonic() - began
+    ready = json.loads(line)
+    assert ready["event"] == "ready", line
+    print(f"ready after {elapsed * 1000:.0f} ms: {ready['ws']} {ready['mcp']}")
+    assert elapsed < 1.0, f"the ready line took {elapsed:.2f} s"
+    return process, ready
+
+
+async def call(client, tool, operation, **params):
+    answer = await client.call_tool(tool, {"operation": operation, "params": params})
+    content = answer.structured_content
+    assert not answer.is_error, f"{tool} {operation} {params}: {content}"
+    assert content["operation"] == operation, content
+    return content["result"]
+
+
+async def analysed(client):
+    """Waits until the background analysis is over."""
+    for _ in range(300):
+        status = await call(client, "ghidra.analysis", "get")
+        if status.get("analyzed"):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"not analysed within 30 s: {status}")
+
+
+async def explore(client):
+    """What a first-time client does, knowing only what help says."""
+    tools = (await client.list_tools()).tools
+    assert len(tools) == 15, [tool.name for tool in tools]
+    helped = await client.call_tool("ghidra.help", {})
+    assert not helped.is_error and helped.structured_content["domains"]
+    await analysed(client)
+
+    found = await call(client, "ghidra.function", "list", filter={"name": "main"})
+    mains = [row for row in found["items"] if row["name"] == "main"]
+    assert len(mains) == 1, found
+    entry = mains[0]["entry"]
+
+    text = await call(client, "ghidra.decompilation", "get", selector={"entry": entry})
+    assert text["completed"] and "add_item(" in text["c"] and "qsort(" in text["c"], text
+
+    callees = await call(client, "ghidra.function", "call.list",
+                         filter={"entry": entry, "direction": "callees"})
+    names = {row["name"] for row in callees["items"]}
+    assert {"add_item", "print_shelf", "give_up"} <= names, names
+
+    item = next(row["entry"] for row in callees["items"] if row["name"] == "add_item")
+    callers = await call(client, "ghidra.function", "call.list",
+                         filter={"entry": item, "direction": "callers"})
+    assert {row["name"] for row in callers["items"]} == {"main"}, callers
+
+    program = await call(client, "ghidra.program", "get")
+    head = await call(client, "ghidra.memory", "read",
+                      selector={"address": program["image_base"]}, length=4)
+    assert head["bytes"]["data"] == "7f454c46", head
+
+    hits = await call(client, "ghidra.memory", "search",
+                      filter={"text": "the shelf is full"})
+    assert len(hits["items"]) == 1, hits
+
+
+async def check(name, target, mode):
+    async with Client(target, mode=mode) as client:
+        await explore(client)
+        print(f"{name} {mode}: {client.protocol_version} fine")
+
+
+async def main(program, file):
+    process, ready = start(program, file)
+    try:
+        for mode in ("auto", "legacy", "2026-07-28"):
+            await check("http", ready["mcp"], mode)
+    finally:
+        process.terminate()
+        status = process.wait(timeout=20)
+    assert status == 0, f"SIGTERM ended the bridge with {status}"
+    for mode in ("auto", "legacy"):
+        command = StdioServerParameters(command=program, args=["stdio", file, *QUICK])
+        await check("stdio", stdio_client(command), mode)
+
+
+asyncio.run(main(*sys.argv[1:]))

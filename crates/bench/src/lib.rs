@@ -1,0 +1,12 @@
+//! Measures how right and how fast the engine is: scores against what Ghidra says
+//! about the sample programs, and figures on real files. For development only.
+
+pub mod c_text;
+pub mod category;
+pub mod floor;
+pub mod ours;
+pub mod report;
+pub mod run;
+pub mod score;
+pub mod subject;
+pub mod theirs;
