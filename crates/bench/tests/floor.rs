@@ -17,7 +17,7 @@ fn scores_never_fall() {
     let text = std::fs::read_to_string(&path).expect("floor.txt");
     let mut floor = Floor::parse(&text).expect("floor.txt in its form");
     let samples = truth.samples().expect("the samples");
-    let scored = run::judge_all(&samples, Category::value_variants(), Depth::Loaded, 2)
+    let scored = run::judge_all(&samples, Category::value_variants(), Depth::Analysed, 2)
         .expect("the samples can be judged");
     let totals = totals(&scored);
     if std::env::var_os("UPDATE_FLOOR").is_some() {

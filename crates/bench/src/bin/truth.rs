@@ -32,6 +32,9 @@ struct Arguments {
     /// Most lines of a kind to show with --diff; 0 = all.
     #[arg(long, default_value_t = 60)]
     lines: usize,
+    /// Score what the loader alone finds, without any analysis.
+    #[arg(long)]
+    loaded: bool,
     /// Samples to work on at once.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
@@ -53,7 +56,7 @@ fn score(arguments: &Arguments) -> Result<()> {
         [] => Category::value_variants().to_vec(),
         only => only.to_vec(),
     };
-    let depth = Depth::Loaded;
+    let depth = if arguments.loaded { Depth::Loaded } else { Depth::Analysed };
     if let Some(name) = &arguments.diff {
         let outcome = run::judge(&truth.sample(name)?, &categories, depth)?;
         print_differences(&outcome, arguments.lines);

@@ -1,3 +1,0 @@
-//! See the repository's ARCHITECTURE.md.
-
-fn main() {}
