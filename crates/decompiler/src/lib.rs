@@ -1,11 +1,14 @@
-//! The adapter over the decompiler engine: processor languages, decoding, listing text, p-code.
+//! The adapter over the decompiler engine: processor languages, decoding, listing text, p-code,
+//! C text.
 //!
 //! No other crate names the engine or its SLEIGH types; everything that leaves this crate is a
 //! plain value. [`Language`] opens a processor's tables, [`Decoder`] turns bytes into lengths,
-//! flow, p-code and text.
+//! flow, p-code and text, [`Decompiler`] turns functions into C.
 
 mod context;
 mod decoder;
+mod decompiler;
+mod engine;
 mod error;
 mod flow;
 mod handle;
@@ -19,6 +22,10 @@ mod shape;
 
 pub use context::{Context, ContextChange};
 pub use decoder::{Decoded, Decoder};
+pub use decompiler::Decompiler;
+pub use engine::{
+    Call, Decompilation, JumpTable, Limits, Token, TokenKind, Variable,
+};
 pub use error::{DecodeError, LanguageError};
 pub use flow::FlowTargets;
 pub use language::{Endian, Language, RegisterVarnode};

@@ -1,0 +1,159 @@
+//! The decompiler: a pool of engines, shared by all threads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use program::{Address, Program};
+
+use crate::engine::{Decompilation, Engine, JumpTable, Limits, Stop, short};
+use crate::language::Language;
+
+/// Engines kept for later runs.
+const MAX_IDLE: usize = 8;
+/// The engine recurses over expressions and blocks; only what it touches of this is used.
+const STACK: usize = 64 << 20;
+
+/// Decompiles functions of any program. Calls from several threads run side by side, each with
+/// an engine of its own; engines are kept for as long as the program does not change.
+#[derive(Default)]
+pub struct Decompiler {
+    idle: Mutex<Vec<Engine>>,
+}
+
+/// Why nothing came of a run.
+enum Failure {
+    Stopped(Stop),
+    Said(String),
+}
+
+impl Decompiler {
+    /// A decompiler without engines; they are made when needed.
+    pub fn new() -> Decompiler {
+        Decompiler::default()
+    }
+
+    /// Decompiles the function at `entry`. Whatever goes wrong is told by the answer: it is not
+    /// completed, and a warning says why.
+    pub fn decompile(
+        &self,
+        program: &Program,
+        entry: Address,
+        limits: &Limits,
+        cancel: &Arc<AtomicBool>,
+    ) -> Decompilation {
+        let start = Instant::now();
+        let run = |engine: &mut Engine| engine.decompile(program, entry, limits, cancel);
+        let mut result = match self.with_engine(program, run) {
+            Ok(decompilation) => decompilation,
+            Err(Failure::Said(text)) => Decompilation::failed(text),
+            Err(Failure::Stopped(Stop::TimedOut)) => {
+                let limit = limits.timeout.as_millis();
+                Decompilation::failed(format!("Decompilation timed out after {limit} ms"))
+            }
+            Err(Failure::Stopped(Stop::Cancelled)) => {
+                Decompilation::failed("Decompilation was cancelled")
+            }
+            Err(Failure::Stopped(Stop::OutOfMemory)) => {
+                Decompilation::failed("Decompilation needs too much memory")
+            }
+        };
+        result.elapsed = start.elapsed();
+        result
+    }
+
+    /// The jump tables of the function at `entry`, found by following its flow only. Empty when
+    /// that fails.
+    pub fn jump_tables(
+        &self,
+        program: &Program,
+        entry: Address,
+        limits: &Limits,
+        cancel: &Arc<AtomicBool>,
+    ) -> Vec<JumpTable> {
+        let run = |engine: &mut Engine| engine.jump_tables(program, entry, limits, cancel);
+        self.with_engine(program, run).unwrap_or_default()
+    }
+
+    /// Drops all engines, and the snapshots they hold.
+    pub fn clear(&self) {
+        self.idle.lock().clear();
+    }
+
+    fn with_engine<T: Send>(
+        &self,
+        program: &Program,
+        run: impl FnOnce(&mut Engine) -> ghidra_decompiler::error::Result<T> + Send,
+    ) -> Result<T, Failure> {
+        let body = || self.with_engine_here(program, run);
+        let outcome = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new()
+                .name("decompile".to_string())
+                .stack_size(STACK)
+                .spawn_scoped(scope, body);
+            match thread {
+                Ok(thread) => thread.join().ok(),
+                Err(_) => None,
+            }
+        });
+        outcome.unwrap_or_else(|| Err(Failure::Said("The decompiler could not run".to_string())))
+    }
+
+    fn with_engine_here<T>(
+        &self,
+        program: &Program,
+        run: impl FnOnce(&mut Engine) -> ghidra_decompiler::error::Result<T>,
+    ) -> Result<T, Failure> {
+        let attempt = catch_unwind(AssertUnwindSafe(|| {
+            let mut engine = self.take(program)?;
+            let result = run(&mut engine);
+            let stop = engine.stop();
+            Ok((engine, result, stop))
+        }));
+        let (engine, result, stop) = match attempt {
+            Ok(Ok(done)) => done,
+            Ok(Err(said)) => return Err(Failure::Said(said)),
+            // The engine went down with its locks; nothing of it is used again.
+            Err(_) => return Err(Failure::Said("The decompiler failed on this function".into())),
+        };
+        match result {
+            Ok(value) => {
+                self.put(engine);
+                Ok(value)
+            }
+            Err(error) => match stop {
+                Some(stop) => {
+                    self.put(engine);
+                    Err(Failure::Stopped(stop))
+                }
+                None => Err(Failure::Said(short(error.explain()))),
+            },
+        }
+    }
+
+    fn take(&self, program: &Program) -> Result<Engine, String> {
+        let mut idle = self.idle.lock();
+        if let Some(index) = idle.iter().position(|engine| engine.knows(program)) {
+            return Ok(idle.swap_remove(index));
+        }
+        idle.retain(|engine| !engine.is_of(program));
+        drop(idle);
+        let info = &program.info;
+        let language = Language::open(&info.language_id, &info.compiler_spec_id)
+            .map_err(|error| error.to_string())?;
+        Engine::build(&language, program).map_err(|error| short(error.explain()))
+    }
+
+    fn put(&self, engine: Engine) {
+        if engine.is_worn() {
+            return;
+        }
+        let mut idle = self.idle.lock();
+        if idle.len() >= MAX_IDLE {
+            idle.remove(0);
+        }
+        idle.push(engine);
+    }
+}

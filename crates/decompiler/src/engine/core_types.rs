@@ -1,0 +1,82 @@
+//! The types the engine knows from the start, by Ghidra's names.
+//!
+//! The names decide how C text reads: variables take their prefixes from them.
+
+use std::fmt::Write as _;
+
+use program::DataOrganization;
+
+/// Plain `undefined` is left out: with it, unknown bytes would print without their size.
+const FIXED: [(&str, u32, &str, &str); 29] = [
+    ("bool", 1, "bool", ""),
+    ("byte", 1, "uint", ""),
+    ("sbyte", 1, "int", ""),
+    ("char", 1, "int", "char"),
+    ("undefined1", 1, "unknown", ""),
+    ("undefined2", 2, "unknown", ""),
+    ("undefined3", 3, "unknown", ""),
+    ("undefined4", 4, "unknown", ""),
+    ("undefined5", 5, "unknown", ""),
+    ("undefined6", 6, "unknown", ""),
+    ("undefined7", 7, "unknown", ""),
+    ("undefined8", 8, "unknown", ""),
+    ("short", 2, "int", ""),
+    ("ushort", 2, "uint", ""),
+    ("int3", 3, "int", ""),
+    ("uint3", 3, "uint", ""),
+    ("int", 4, "int", ""),
+    ("uint", 4, "uint", ""),
+    ("int5", 5, "int", ""),
+    ("uint5", 5, "uint", ""),
+    ("int6", 6, "int", ""),
+    ("uint6", 6, "uint", ""),
+    ("int7", 7, "int", ""),
+    ("uint7", 7, "uint", ""),
+    ("int16", 16, "int", ""),
+    ("uint16", 16, "uint", ""),
+    ("float2", 2, "float", ""),
+    ("float", 4, "float", ""),
+    ("double", 8, "float", ""),
+];
+
+/// The engine's description of its core types for a compiler's sizes.
+pub(crate) fn describe(organization: &DataOrganization) -> String {
+    let mut text = String::from("<coretypes><void/>");
+    let mut add = |name: &str, size: u32, kind: &str, mark: &str| {
+        let mark = if mark.is_empty() { String::new() } else { format!(" {mark}=\"true\"") };
+        let written = write!(
+            text,
+            "<type name=\"{name}\" size=\"{size}\" metatype=\"{kind}\"{mark} id=\"0\"/>"
+        );
+        debug_assert!(written.is_ok(), "writing to a string does not fail");
+    };
+    for (name, size, kind, mark) in FIXED {
+        add(name, size, kind, mark);
+    }
+    // Only one name for each size and kind: the one the engine gives to what it infers.
+    if organization.long == 8 {
+        add("long", 8, "int", "");
+        add("ulong", 8, "uint", "");
+    } else {
+        add("longlong", 8, "int", "");
+        add("ulonglong", 8, "uint", "");
+    }
+    if !matches!(organization.long_double, 4 | 8 | 10 | 16) {
+        add("longdouble", organization.long_double, "float", "");
+    }
+    add("float10", 10, "float", "");
+    add("float16", 16, "float", "");
+    match organization.wide_char {
+        2 => {
+            add("wchar_t", 2, "int", "utf");
+            add("wchar32", 4, "int", "utf");
+        }
+        _ => {
+            add("wchar_t", 4, "int", "utf");
+            add("wchar16", 2, "int", "utf");
+        }
+    }
+    add("code", 1, "code", "");
+    text.push_str("</coretypes>");
+    text
+}

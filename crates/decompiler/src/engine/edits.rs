@@ -1,0 +1,157 @@
+//! What is known about one function only, told to the engine before it decompiles it: variables,
+//! flow overrides, comments.
+
+use ghidra_decompiler::address::Address;
+use ghidra_decompiler::architecture::Architecture;
+use ghidra_decompiler::comment::Comment;
+use ghidra_decompiler::database::Database;
+use ghidra_decompiler::error::Result;
+use ghidra_decompiler::funcdata::Funcdata;
+use ghidra_decompiler::varnode::Varnode;
+use program::{
+    Address as Place, CommentKind, FlowOverride, FlowType, Function, LocalVariable, Program,
+    RefType,
+};
+
+use super::prototype::place;
+use super::symbols::{Symbols, engine_name};
+use super::types::TypeMap;
+
+/// Tells the engine about a function's variables.
+pub(crate) fn feed_locals(
+    data: &mut Funcdata,
+    architecture: &mut Architecture,
+    program: &Program,
+    types: &mut TypeMap,
+    symbols: &Symbols,
+    function: &Function,
+) -> Result<()> {
+    let Some(scope) = data.get_scope_local() else { return Ok(()) };
+    let mut named = false;
+    for local in &function.locals {
+        let Ok(data_type) = types.get(architecture, &program.types, local.data_type) else {
+            continue;
+        };
+        let undefined = program.types.is_undefined(local.data_type);
+        let locked = local.type_locked || !undefined;
+        let flags =
+            if locked { Varnode::NAMELOCK | Varnode::TYPELOCK } else { Varnode::NAMELOCK };
+        let name = engine_name(&local.name);
+        let first_use = first_use(symbols, function.entry, local);
+        let symbol = if local.hash != 0 {
+            let Architecture { symboltab, types, .. } = architecture;
+            let (Some(database), Some(factory)) = (symboltab.as_deref_mut(), types.as_deref())
+            else {
+                continue;
+            };
+            database.scope_add_dynamic_symbol(
+                scope,
+                &name,
+                Some(data_type),
+                &first_use,
+                local.hash,
+                factory,
+            )?
+        } else {
+            let Some(address) = place(architecture, &local.storage) else { continue };
+            let added = Database::scope_add_symbol_at(
+                architecture,
+                scope,
+                &name,
+                Some(data_type),
+                &address,
+                &first_use,
+            );
+            // Variables that overlap are no error of the function's.
+            let Ok(entry) = added else { continue };
+            architecture.symboltab_ref()?.entry(entry).get_symbol()
+        };
+        let Architecture { symboltab, types, .. } = architecture;
+        if let (Some(database), Some(factory)) = (symboltab.as_deref_mut(), types.as_deref()) {
+            database.scope_set_attribute(factory, scope, symbol, flags);
+        }
+        named |= !locked;
+    }
+    if named {
+        let Architecture { symboltab, types, .. } = architecture;
+        if let (Some(database), Some(factory)) = (symboltab.as_deref_mut(), types.as_deref()) {
+            database.local_collect_name_recs(scope, factory)?;
+        }
+    }
+    Ok(())
+}
+
+fn first_use(symbols: &Symbols, entry: Place, local: &LocalVariable) -> Address {
+    let on_stack = local
+        .storage
+        .pieces()
+        .first()
+        .is_some_and(|piece| piece.address.space == program::SpaceId::STACK);
+    if on_stack && local.hash == 0 {
+        return Address::invalid();
+    }
+    let offset = entry.offset.wrapping_add(u64::from(local.first_use));
+    symbols.address(Place::new(entry.space, offset))
+}
+
+/// Tells the engine about flow that is not what the instructions say, and about jumps that leave
+/// the function: those are calls in its last statement.
+pub(crate) fn feed_flow(
+    data: &mut Funcdata,
+    program: &Program,
+    symbols: &Symbols,
+    function: &Function,
+) -> Result<()> {
+    for range in function.body.ranges() {
+        let inside = program.listing.instructions.range(range.start..=range.end);
+        for (address, instruction) in inside {
+            let change = match instruction.flow_override {
+                FlowOverride::None if leaves(program, function, *address, instruction.flow) => {
+                    "callreturn"
+                }
+                FlowOverride::None => continue,
+                FlowOverride::Branch => "branch",
+                FlowOverride::Call => "call",
+                FlowOverride::CallReturn => "callreturn",
+                FlowOverride::Return => "return",
+            };
+            data.get_override().insert_flow_override(&symbols.address(*address), change)?;
+        }
+    }
+    Ok(())
+}
+
+fn leaves(program: &Program, function: &Function, from: Place, flow: FlowType) -> bool {
+    if flow != FlowType::UnconditionalJump {
+        return false;
+    }
+    let jump = program
+        .references
+        .from(from)
+        .find(|reference| reference.info.kind == RefType::Flow(FlowType::UnconditionalJump));
+    jump.is_some_and(|jump| {
+        jump.to != function.entry
+            && !function.body.contains(jump.to)
+            && program.functions.at(jump.to).is_some()
+    })
+}
+
+/// Tells the engine about the comments it prints: those above instructions.
+pub(crate) fn feed_comments(
+    architecture: &mut Architecture,
+    program: &Program,
+    symbols: &Symbols,
+    function: &Function,
+) {
+    let entry = symbols.address(function.entry);
+    let Some(database) = architecture.commentdb.as_deref_mut() else { return };
+    for range in function.body.ranges() {
+        let first = (range.start, CommentKind::Eol);
+        let last = (range.end, CommentKind::Repeatable);
+        for ((address, kind), text) in program.comments.range(first..=last) {
+            if *kind == CommentKind::Pre {
+                database.add_comment(Comment::USER2, &entry, &symbols.address(*address), text);
+            }
+        }
+    }
+}

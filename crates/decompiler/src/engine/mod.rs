@@ -1,0 +1,342 @@
+//! One engine: an architecture of the engine crate, told everything about one program's snapshot.
+
+mod core_types;
+mod edits;
+mod memory;
+mod prototype;
+mod result;
+mod symbols;
+mod tokens;
+mod types;
+mod watch;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ghidra_decompiler::action::BREAK_START;
+use ghidra_decompiler::address::Address;
+use ghidra_decompiler::architecture::Architecture;
+use ghidra_decompiler::database::SymbolId as EngineSymbol;
+use ghidra_decompiler::error::{Error, Result};
+use ghidra_decompiler::funcdata::Funcdata;
+use ghidra_decompiler::prettyprint::EmitPrettyPrint;
+use ghidra_decompiler::sleigh_arch::{SleighArchitecture, SleighArchitectureHooks};
+use ghidra_decompiler::xml::DocumentStorage;
+use program::{Address as Place, Function, Memory, Program, SpaceId};
+
+use crate::language::Language;
+use memory::MemoryImage;
+use symbols::Symbols;
+use tokens::{TokenEmit, TokenSink};
+use types::TypeMap;
+use watch::{Watch, WatchRule};
+
+pub use result::{Call, Decompilation, JumpTable, Token, Variable};
+pub use tokens::TokenKind;
+pub use watch::Limits;
+pub(crate) use result::short;
+pub(crate) use watch::Stop;
+
+/// Runs after which an engine is thrown away: what it allocates it never reuses.
+const MAX_RUNS: u32 = 2000;
+
+struct EngineHooks {
+    sleigh: SleighArchitecture,
+    memory: Memory,
+    watch: Arc<Watch>,
+}
+
+impl SleighArchitectureHooks for EngineHooks {
+    fn sleigh(&self) -> &SleighArchitecture {
+        &self.sleigh
+    }
+
+    fn build_loader(&self, glb: &mut Architecture, _store: &mut DocumentStorage) -> Result<()> {
+        let image = MemoryImage::new(self.memory.clone(), Arc::clone(&self.watch));
+        glb.loader = Some(Arc::new(image));
+        Ok(())
+    }
+}
+
+/// An engine and the snapshot it was told.
+pub(crate) struct Engine {
+    architecture: Architecture,
+    snapshot: Program,
+    types: TypeMap,
+    symbols: Symbols,
+    /// Functions whose prototypes the engine holds.
+    prototyped: HashSet<Place>,
+    watch: Arc<Watch>,
+    tokens: TokenSink,
+    runs: u32,
+    last_stop: Option<Stop>,
+}
+
+impl Engine {
+    pub(crate) fn build(language: &Language, program: &Program) -> Result<Engine> {
+        let watch = Arc::new(Watch::default());
+        let tokens = TokenSink::default();
+        let mut architecture = open(language, program, &watch)?;
+        print_tokens(&mut architecture, &tokens);
+        break_at_every_action(&mut architecture)?;
+        set_modes(&architecture, language, program)?;
+        let mut types = TypeMap::default();
+        let symbols = Symbols::feed(&mut architecture, program, &mut types)?;
+        Ok(Engine {
+            architecture,
+            snapshot: program.clone(),
+            types,
+            symbols,
+            prototyped: HashSet::new(),
+            watch,
+            tokens,
+            runs: 0,
+            last_stop: None,
+        })
+    }
+
+    /// Whether the engine was told the same as `program` says.
+    pub(crate) fn knows(&self, program: &Program) -> bool {
+        let known = &self.snapshot;
+        Arc::ptr_eq(&known.info, &program.info)
+            && known.memory.same(&program.memory)
+            && known.symbols.same(&program.symbols)
+            && known.functions.same(&program.functions)
+            && known.types.same(&program.types)
+            && known.listing.data.same(&program.listing.data)
+            && known.references.same(&program.references)
+            && known.modes.same(&program.modes)
+    }
+
+    /// Whether it was made for the same program, maybe at another time.
+    pub(crate) fn is_of(&self, program: &Program) -> bool {
+        self.snapshot.info.sha256 == program.info.sha256
+            && self.snapshot.info.name == program.info.name
+    }
+
+    pub(crate) fn is_worn(&self) -> bool {
+        self.runs >= MAX_RUNS
+    }
+
+    /// Why the last run was stopped, if it was.
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        self.last_stop
+    }
+
+    /// Decompiles the function at `entry`.
+    pub(crate) fn decompile(
+        &mut self,
+        program: &Program,
+        entry: Place,
+        limits: &Limits,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<Decompilation> {
+        let tokens = Arc::clone(&self.tokens);
+        self.run(program, entry, limits, cancel, |data, architecture, watch| {
+            perform(data, architecture, watch)?;
+            tokens.lock().clear();
+            architecture
+                .with_printer(Some(&mut *data), |printer, context| printer.doc_function(context))?;
+            let mut out = Decompilation { completed: true, ..Decompilation::default() };
+            result::finish_tokens(data, std::mem::take(&mut *tokens.lock()), &mut out);
+            result::read(data, architecture, &mut out);
+            Ok(out)
+        })
+    }
+
+    /// Follows the flow of the function at `entry` only as far as its jump tables need it.
+    pub(crate) fn jump_tables(
+        &mut self,
+        program: &Program,
+        entry: Place,
+        limits: &Limits,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<Vec<JumpTable>> {
+        self.run(program, entry, limits, cancel, |data, architecture, _| {
+            let space = data.get_address().get_space().cloned();
+            let highest = space.as_ref().map_or(u64::MAX, |space| space.get_highest());
+            let low = Address::from_parts(space.clone(), 0);
+            let high = Address::from_parts(space, highest);
+            data.follow_flow(&low, &high, architecture)?;
+            Ok(result::read_jump_tables(data))
+        })
+    }
+
+    fn run<T>(
+        &mut self,
+        program: &Program,
+        entry: Place,
+        limits: &Limits,
+        cancel: &Arc<AtomicBool>,
+        work: impl FnOnce(&mut Funcdata, &mut Architecture, &Watch) -> Result<T>,
+    ) -> Result<T> {
+        let function = program.functions.at(entry).filter(|_| entry.space == SpaceId::RAM);
+        let function = function.ok_or_else(|| Error::Lowlevel("no function starts there".into()))?;
+        let function = Arc::clone(function);
+        self.runs += 1;
+        self.watch.start(limits, cancel);
+        self.architecture.max_instructions = limits.instructions;
+        let symbol = self.symbols.add_function(&mut self.architecture, program, entry)?;
+        self.feed_callees(program, &function)?;
+        let mark = Symbols::mark(&self.architecture)?;
+        let watch = Arc::clone(&self.watch);
+        let Engine { architecture, types, symbols, .. } = self;
+        let result = architecture.with_function(symbol, |data, architecture| {
+            tell(data, architecture, program, types, symbols, &function)?;
+            work(data, architecture, &watch)
+        });
+        self.last_stop = watch.stop();
+        self.clean(symbol, entry, mark)?;
+        result
+    }
+
+    /// Tells the prototypes of the functions that this one calls.
+    fn feed_callees(&mut self, program: &Program, function: &Function) -> Result<()> {
+        let mut callees = Vec::new();
+        for range in function.body.ranges() {
+            let references = program.references.between(range.start, range.end);
+            callees.extend(references.filter(|r| !r.to.space.is_overlay()).map(|r| r.to));
+        }
+        // Pointers that the engine reads through lead to functions outside of the program.
+        let through: Vec<Place> =
+            callees.iter().flat_map(|place| program.references.from(*place)).map(|r| r.to).collect();
+        callees.extend(through);
+        callees.sort_unstable();
+        callees.dedup();
+        for callee in callees {
+            if callee != function.entry {
+                self.feed_prototype(program, callee)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn feed_prototype(&mut self, program: &Program, entry: Place) -> Result<()> {
+        let Some(symbol) = self.symbols.functions.get(&entry).copied() else { return Ok(()) };
+        if !self.prototyped.insert(entry) {
+            return Ok(());
+        }
+        let Some(function) = program.thunked(entry).filter(|f| prototype::is_telling(f)) else {
+            return Ok(());
+        };
+        let function = Arc::clone(function);
+        let Engine { architecture, types, .. } = self;
+        architecture.with_function(symbol, |data, architecture| {
+            prototype::feed(data, architecture, program, types, &function)
+        })
+    }
+
+    /// Takes back what a run left in the engine.
+    fn clean(&mut self, symbol: EngineSymbol, entry: Place, mark: EngineSymbol) -> Result<()> {
+        self.watch.finish();
+        self.prototyped.remove(&entry);
+        let architecture = &mut self.architecture;
+        if let Some(mut data) = architecture.symboltab_mut()?.symbol_take_function(symbol) {
+            data.destroy(architecture);
+        }
+        architecture.symboltab_mut()?.symbol_mut(symbol).function_checked_out = false;
+        self.symbols.forget_since(&mut self.architecture, mark)?;
+        let address = self.symbols.address(entry);
+        if let Some(comments) = self.architecture.commentdb.as_deref_mut() {
+            comments.clear_type(&address, u32::MAX);
+        }
+        Ok(())
+    }
+}
+
+fn open(language: &Language, program: &Program, watch: &Arc<Watch>) -> Result<Architecture> {
+    let target = format!("{}:{}", language.language_id(), language.compiler_spec_id());
+    let hooks = EngineHooks {
+        sleigh: SleighArchitecture::new("program", &target, None),
+        memory: program.memory.clone(),
+        watch: Arc::clone(watch),
+    };
+    let mut architecture = Architecture::new();
+    architecture.builder = Some(Arc::new(hooks));
+    architecture.archid = target;
+    architecture.extra_pool_rules.push(Box::new(WatchRule::new(Arc::clone(watch))));
+    let mut store = DocumentStorage::new();
+    let core = store.parse_document(core_types::describe(program.types.organization()).as_bytes())?;
+    store.register_tag(core.get_root());
+    architecture.init(&mut store)?;
+    architecture.loadersymbols_parsed = true;
+    architecture.readonlypropagate = true;
+    architecture.flowoptions |= ghidra_decompiler::flow::RECORD_JUMPLOADS;
+    Ok(architecture)
+}
+
+fn print_tokens(architecture: &mut Architecture, tokens: &TokenSink) {
+    let index = architecture.print;
+    if let Some(Some(printer)) = architecture.printlist.get_mut(index) {
+        let mut pretty = EmitPrettyPrint::new();
+        pretty.lowlevel = Box::new(TokenEmit::new(Arc::clone(tokens)));
+        printer.base_mut().emit = Box::new(pretty);
+    }
+}
+
+/// Makes the engine come back before each of its actions, so that a run can be stopped there.
+fn break_at_every_action(architecture: &mut Architecture) -> Result<()> {
+    architecture.with_current_action(|action, _| {
+        let mut listing = String::new();
+        action.print(&mut listing, 0, 0);
+        for name in listing.lines().filter_map(|line| line.split_whitespace().next_back()) {
+            if let Some(found) = action.get_sub_action(name) {
+                found.base_mut().breakpoint |= BREAK_START;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Sets Thumb and other modes, before anything is decoded: the engine keeps what it decoded.
+fn set_modes(architecture: &Architecture, language: &Language, program: &Program) -> Result<()> {
+    let missing = || Error::Lowlevel("the engine has no context".to_string());
+    let space = architecture.manager.get_default_code_space().ok_or_else(missing)?;
+    let context = architecture.context.as_ref().ok_or_else(missing)?;
+    let mut context = context.lock().map_err(|_| missing())?;
+    let starts: Vec<(Place, u8)> = program.modes.iter().map(|(at, mode)| (*at, *mode)).collect();
+    for (index, (start, mode)) in starts.iter().enumerate() {
+        if start.space != SpaceId::RAM || *mode == 0 {
+            continue;
+        }
+        let end = starts.get(index + 1).filter(|(next, _)| next.space == SpaceId::RAM);
+        let from = Address::new(space.clone(), start.offset);
+        let to = match end {
+            Some((next, _)) => Address::new(space.clone(), next.offset),
+            None => Address::invalid(),
+        };
+        let words = language.mode_context(*mode).words;
+        let width = usize::try_from(context.get_context_size()).unwrap_or(0);
+        for (word, value) in words.iter().enumerate().take(width) {
+            context.set_context_region(&from, &to, word as i32, u32::MAX, *value);
+        }
+    }
+    Ok(())
+}
+
+fn tell(
+    data: &mut Funcdata,
+    architecture: &mut Architecture,
+    program: &Program,
+    types: &mut TypeMap,
+    symbols: &Symbols,
+    function: &Function,
+) -> Result<()> {
+    let known = program.thunked(function.entry).map_or(function, |found| found);
+    prototype::feed(data, architecture, program, types, known)?;
+    edits::feed_locals(data, architecture, program, types, symbols, function)?;
+    edits::feed_flow(data, program, symbols, function)?;
+    edits::feed_comments(architecture, program, symbols, function);
+    Ok(())
+}
+
+fn perform(data: &mut Funcdata, architecture: &mut Architecture, watch: &Watch) -> Result<()> {
+    architecture.with_current_action(|action, architecture| {
+        action.reset(data, architecture);
+        while action.perform(data, architecture)? < 0 {
+            watch.check()?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,115 @@
+//! Prototypes, told to the engine for the function decompiled and for those it calls.
+
+use ghidra_decompiler::address::Address;
+use ghidra_decompiler::architecture::Architecture;
+use ghidra_decompiler::error::Result;
+use ghidra_decompiler::fspec::{ParameterPieces, PrototypePieces};
+use ghidra_decompiler::funcdata::Funcdata;
+use program::{Function, Program, Signature, SourceType, SpaceId, Storage};
+
+use super::types::TypeMap;
+
+/// Whether a function has anything to say that the engine would not assume.
+pub(crate) fn is_telling(function: &Function) -> bool {
+    function.signature.source != SourceType::Default
+        || function.no_return
+        || function.inline
+        || function.call_fixup.is_some()
+        || function.signature.convention.is_some()
+}
+
+/// Sets what is known about how a function is called.
+pub(crate) fn feed(
+    data: &mut Funcdata,
+    architecture: &mut Architecture,
+    program: &Program,
+    types: &mut TypeMap,
+    function: &Function,
+) -> Result<()> {
+    let signature = &function.signature;
+    if let Some(model) = signature.convention.as_deref().and_then(|name| architecture.get_model(name))
+    {
+        data.get_func_proto_mut().set_model(Some(model), architecture);
+    }
+    if signature.source != SourceType::Default {
+        feed_signature(data, architecture, program, types, signature)?;
+    }
+    let prototype = data.get_func_proto_mut();
+    if function.no_return {
+        prototype.set_no_return(true);
+    }
+    if function.inline {
+        prototype.set_inline(true);
+    }
+    if let Some(fixup) = &function.call_fixup {
+        feed_call_fixup(data, architecture, fixup);
+    }
+    Ok(())
+}
+
+fn feed_signature(
+    data: &mut Funcdata,
+    architecture: &mut Architecture,
+    program: &Program,
+    types: &mut TypeMap,
+    signature: &Signature,
+) -> Result<()> {
+    let written = signature.parameters.iter().filter(|parameter| !parameter.automatic);
+    let mut pieces = PrototypePieces {
+        model: data.get_func_proto().get_model().or(architecture.defaultfp),
+        name: data.get_name().to_string(),
+        outtype: Some(types.get(architecture, &program.types, signature.return_type)?),
+        intypes: Vec::new(),
+        innames: Vec::new(),
+        first_var_arg_slot: -1,
+    };
+    for parameter in written.clone() {
+        pieces.intypes.push(types.get(architecture, &program.types, parameter.data_type)?);
+        pieces.innames.push(parameter.name.to_string());
+    }
+    if signature.varargs {
+        pieces.first_var_arg_slot = i32::try_from(pieces.intypes.len()).unwrap_or(i32::MAX);
+    }
+    let mut prototype = std::mem::take(data.get_func_proto_mut());
+    let set = prototype.set_pieces(&pieces, architecture);
+    if set.is_ok() && program.types.is_undefined(signature.return_type) {
+        prototype.set_output_lock(false, architecture);
+    }
+    if set.is_ok() && signature.custom_storage {
+        for (index, parameter) in written.enumerate() {
+            let Some(address) = place(architecture, &parameter.storage) else { continue };
+            let piece = ParameterPieces {
+                addr: address,
+                tp: pieces.intypes.get(index).copied(),
+                flags: ParameterPieces::TYPELOCK | ParameterPieces::NAMELOCK,
+            };
+            let index = i32::try_from(index).unwrap_or(i32::MAX);
+            prototype.set_param(index, &parameter.name, &piece, architecture)?;
+        }
+    }
+    *data.get_func_proto_mut() = prototype;
+    set
+}
+
+/// Where a value of one piece lives, in the engine's terms.
+pub(crate) fn place(architecture: &Architecture, storage: &Storage) -> Option<Address> {
+    let [piece] = storage.pieces() else { return None };
+    let manager = &architecture.manager;
+    let space = match piece.address.space {
+        SpaceId::RAM => manager.get_default_data_space(),
+        SpaceId::STACK => manager.get_stack_space(),
+        SpaceId::REGISTER => manager.get_space_by_name("register"),
+        _ => None,
+    }?;
+    let offset = space.wrap_offset(piece.address.offset);
+    Some(Address::new(space, offset))
+}
+
+fn feed_call_fixup(data: &mut Funcdata, architecture: &mut Architecture, name: &str) {
+    use ghidra_decompiler::pcodeinject::CALLFIXUP_TYPE;
+    let library = architecture.pcodeinjectlib.as_deref();
+    let id = library.map_or(-1, |library| library.get_payload_id(CALLFIXUP_TYPE, name));
+    if id >= 0 {
+        data.get_func_proto_mut().set_inject_id(id);
+    }
+}

@@ -1,0 +1,292 @@
+//! What the program knows about places, told to the engine: names, data, functions, mutability.
+
+use std::collections::HashMap;
+
+use ghidra_decompiler::address::{Address, Range};
+use ghidra_decompiler::architecture::Architecture;
+use ghidra_decompiler::database::{Database, ScopeId, SymbolId as EngineSymbol};
+use ghidra_decompiler::error::{Error, Result};
+use ghidra_decompiler::space::SpaceRef;
+use ghidra_decompiler::types::{TypeId as EngineType, TypeMetatype};
+use ghidra_decompiler::varnode::Varnode;
+use program::data_type::Builtin;
+use program::{
+    Address as Place, AddressRange, CodeUnit, DataUnit, Program, SpaceId, SymbolId, SymbolKind,
+    TypeKind,
+};
+
+use super::types::{TypeMap, unknown};
+
+/// Namespaces nested deeper than this are cut off.
+const MAX_NAMESPACES: usize = 32;
+
+/// The engine's symbols for a program's places.
+pub(crate) struct Symbols {
+    space: SpaceRef,
+    global: ScopeId,
+    pub(crate) functions: HashMap<Place, EngineSymbol>,
+    scopes: HashMap<SymbolId, ScopeId>,
+}
+
+impl Symbols {
+    /// Tells the engine everything that holds for all functions alike.
+    pub(crate) fn feed(
+        architecture: &mut Architecture,
+        program: &Program,
+        types: &mut TypeMap,
+    ) -> Result<Symbols> {
+        let missing = |what: &str| Error::Lowlevel(format!("the engine has no {what}"));
+        let space = architecture.manager.get_default_code_space();
+        let global = architecture.symboltab_ref()?.get_global_scope();
+        let mut symbols = Symbols {
+            space: space.ok_or_else(|| missing("code space"))?,
+            global: global.ok_or_else(|| missing("global scope"))?,
+            functions: HashMap::new(),
+            scopes: HashMap::new(),
+        };
+        symbols.feed_mutability(architecture, program)?;
+        for function in program.functions.iter() {
+            if function.entry.space == SpaceId::RAM {
+                symbols.add_function(architecture, program, function.entry)?;
+            }
+        }
+        for (address, unit) in program.listing.data.iter() {
+            if address.space == SpaceId::RAM && !symbols.functions.contains_key(address) {
+                symbols.add_data(architecture, program, types, *address, *unit)?;
+            }
+        }
+        symbols.feed_labels(architecture, program)?;
+        Ok(symbols)
+    }
+
+    pub(crate) fn address(&self, place: Place) -> Address {
+        Address::new(self.space.clone(), place.offset)
+    }
+
+    fn feed_mutability(&self, architecture: &mut Architecture, program: &Program) -> Result<()> {
+        let manager = architecture.manager.clone();
+        let database = architecture.symboltab_mut()?;
+        let mut set = |flags, range: &AddressRange| {
+            if range.start.space == SpaceId::RAM {
+                let range = Range::new(self.space.clone(), range.start.offset, range.end.offset);
+                database.set_property_range(flags, &range, &manager);
+            }
+        };
+        for block in program.memory.blocks() {
+            if !block.permissions.write {
+                set(Varnode::READONLY, &block.range());
+            }
+            if block.permissions.volatile {
+                set(Varnode::VOLATIL, &block.range());
+            }
+        }
+        program.protected.ranges().iter().for_each(|range| set(Varnode::READONLY, range));
+        Ok(())
+    }
+
+    /// Adds a function's symbol, and gives it back if it is there already.
+    pub(crate) fn add_function(
+        &mut self,
+        architecture: &mut Architecture,
+        program: &Program,
+        entry: Place,
+    ) -> Result<EngineSymbol> {
+        if let Some(known) = self.functions.get(&entry) {
+            return Ok(*known);
+        }
+        let name = engine_name(&program.function_name(entry));
+        let scope = self.scope(architecture, program, program.function_namespace(entry))?;
+        let address = self.address(entry);
+        let symbol = Database::scope_add_function(architecture, scope, &address, &name)?;
+        self.functions.insert(entry, symbol);
+        Ok(symbol)
+    }
+
+    /// The engine's scope for a namespace. What lies in libraries counts as global.
+    fn scope(
+        &mut self,
+        architecture: &mut Architecture,
+        program: &Program,
+        namespace: SymbolId,
+    ) -> Result<ScopeId> {
+        if let Some(known) = self.scopes.get(&namespace) {
+            return Ok(*known);
+        }
+        let mut path = Vec::new();
+        let mut at = namespace;
+        while at != SymbolId::GLOBAL && path.len() < MAX_NAMESPACES {
+            let Some(symbol) = program.symbols.get(at) else { break };
+            if !matches!(symbol.kind, SymbolKind::Namespace | SymbolKind::Class) {
+                path.clear();
+                break;
+            }
+            path.push((at, symbol.name.clone()));
+            at = symbol.parent;
+        }
+        let mut scope = self.global;
+        for (id, name) in path.into_iter().rev() {
+            scope = match self.scopes.get(&id) {
+                Some(known) => *known,
+                None => {
+                    let spaces = architecture.manager.num_spaces();
+                    let database = architecture.symboltab_mut()?;
+                    let made = database.find_create_scope(id.0, &engine_name(&name), Some(scope), spaces)?;
+                    self.scopes.insert(id, made);
+                    made
+                }
+            };
+        }
+        self.scopes.insert(namespace, scope);
+        Ok(scope)
+    }
+
+    fn add_data(
+        &mut self,
+        architecture: &mut Architecture,
+        program: &Program,
+        types: &mut TypeMap,
+        address: Place,
+        unit: DataUnit,
+    ) -> Result<()> {
+        let label = program.label_at(address).or_else(|| program.synthetic_label(address));
+        let Some(name) = label else { return Ok(()) };
+        let data_type = data_type(architecture, program, types, unit)?;
+        let undefined = is_undefined(program, unit);
+        let namespace = program.symbols.primary_at(address).map(|(_, symbol)| symbol.parent);
+        let scope =
+            self.scope(architecture, program, namespace.unwrap_or(SymbolId::GLOBAL))?;
+        self.add_place(architecture, scope, address, &name, data_type, !undefined)
+    }
+
+    fn add_place(
+        &self,
+        architecture: &mut Architecture,
+        scope: ScopeId,
+        address: Place,
+        name: &str,
+        data_type: EngineType,
+        typed: bool,
+    ) -> Result<()> {
+        let place = self.address(address);
+        let nowhere = Address::invalid();
+        let name = engine_name(name);
+        let entry = Database::scope_add_symbol_at(
+            architecture,
+            scope,
+            &name,
+            Some(data_type),
+            &place,
+            &nowhere,
+        )?;
+        let flags = if typed { Varnode::NAMELOCK | Varnode::TYPELOCK } else { Varnode::NAMELOCK };
+        let Architecture { symboltab, types, .. } = architecture;
+        if let (Some(database), Some(types)) = (symboltab.as_deref_mut(), types.as_deref()) {
+            let symbol = database.entry(entry).get_symbol();
+            database.scope_set_attribute(types, scope, symbol, flags);
+        }
+        Ok(())
+    }
+
+    /// Labels where nothing is defined, and named places in code.
+    fn feed_labels(&mut self, architecture: &mut Architecture, program: &Program) -> Result<()> {
+        let end = Place::new(SpaceId::RAM, u64::MAX);
+        let start = (Place::new(SpaceId::RAM, 0), SymbolId(0));
+        let mut places: Vec<(Place, SymbolId)> = program
+            .symbols
+            .in_order(start, end)
+            .filter(|(_, symbol)| symbol.primary && symbol.kind == SymbolKind::Label)
+            .map(|(_, symbol)| (symbol.address, symbol.parent))
+            .collect();
+        let referenced = program.references.destinations(start.0, end);
+        places.extend(referenced.map(|place| (place, SymbolId::GLOBAL)));
+        // Stored symbols come first at their place, with their namespace.
+        places.sort_by_key(|(place, _)| *place);
+        places.dedup_by_key(|(place, _)| *place);
+        for (place, namespace) in places {
+            if self.functions.contains_key(&place) || !program.memory.contains(place) {
+                continue;
+            }
+            match program.listing.unit_containing(place) {
+                Some((start, CodeUnit::Instruction(_))) if start == place => {
+                    let stored = program.symbols.primary_at(place);
+                    let Some((id, _)) = stored else { continue };
+                    let name = engine_name(&program.symbol_name(id));
+                    let address = self.address(place);
+                    Database::scope_add_code_label(architecture, self.global, &address, &name)?;
+                }
+                Some(_) => {}
+                None => {
+                    let Some(name) = program.label_at(place) else { continue };
+                    let scope = self.scope(architecture, program, namespace)?;
+                    let byte = unknown(architecture, 1)?;
+                    self.add_place(architecture, scope, place, &name, byte, false)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The number that the engine will give to its next symbol.
+    pub(crate) fn mark(architecture: &Architecture) -> Result<EngineSymbol> {
+        Ok(architecture.symboltab_ref()?.symbols.next_id())
+    }
+
+    /// Removes the global symbols that a run added: the next run must not see its guesses.
+    pub(crate) fn forget_since(
+        &self,
+        architecture: &mut Architecture,
+        mark: EngineSymbol,
+    ) -> Result<()> {
+        let global = self.global;
+        let database = architecture.symboltab_mut()?;
+        let end = database.symbols.next_id();
+        let added = (mark.0..end.0).map(EngineSymbol);
+        let added: Vec<_> = added
+            .filter(|symbol| database.symbols.try_get(*symbol).is_some())
+            .filter(|symbol| database.symbol(*symbol).get_scope() == global)
+            .collect();
+        added.into_iter().for_each(|symbol| database.scope_remove_symbol(global, symbol));
+        Ok(())
+    }
+}
+
+fn is_undefined(program: &Program, unit: DataUnit) -> bool {
+    match program.types.get(program.types.resolve(unit.data_type)).map(|known| &known.kind) {
+        Some(TypeKind::Array { element, .. }) => program.types.is_undefined(*element),
+        _ => program.types.is_undefined(unit.data_type),
+    }
+}
+
+/// The type of a data unit, at the length it has there.
+fn data_type(
+    architecture: &mut Architecture,
+    program: &Program,
+    types: &mut TypeMap,
+    unit: DataUnit,
+) -> Result<EngineType> {
+    let converted = match types.get(architecture, &program.types, unit.data_type) {
+        Ok(converted) => converted,
+        Err(_) => return unknown(architecture, unit.length),
+    };
+    let factory = architecture.types_mut()?;
+    let size = factory.get(converted).get_size();
+    let length = i32::try_from(unit.length.max(1)).unwrap_or(i32::MAX);
+    if size == length {
+        return Ok(converted);
+    }
+    let is_text = matches!(program.types.as_builtin(unit.data_type), Some(Builtin::String(_)));
+    if is_text && size > 0 && length % size == 0 {
+        return factory.get_type_array(length / size, converted);
+    }
+    if size > 0 && size < length && factory.get(converted).get_metatype() == TypeMetatype::Array {
+        return Ok(converted);
+    }
+    unknown(architecture, unit.length)
+}
+
+/// A name the engine can print: names from files may hold anything.
+pub(crate) fn engine_name(name: &str) -> String {
+    const LONGEST: usize = 2000;
+    let clean = name.chars().take(LONGEST);
+    clean.map(|c| if c.is_control() || c.is_whitespace() { '_' } else { c }).collect()
+}
