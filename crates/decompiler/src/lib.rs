@@ -23,9 +23,7 @@ mod shape;
 pub use context::{Context, ContextChange};
 pub use decoder::{Decoded, Decoder};
 pub use decompiler::Decompiler;
-pub use engine::{
-    Call, Decompilation, JumpTable, Limits, Token, TokenKind, Variable,
-};
+pub use engine::{Call, Decompilation, JumpTable, Limits, Token, TokenKind, Variable};
 pub use error::{DecodeError, LanguageError};
 pub use flow::FlowTargets;
 pub use language::{Endian, Language, RegisterVarnode};

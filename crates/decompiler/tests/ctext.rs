@@ -80,7 +80,10 @@ fn c_text_equals_ghidras() {
                 println!("--- {sample} {}\n{want}\n+++\n{}", function["name"], got.c);
             }
         }
-        println!("{sample}: {n} functions, {same} equal, {near} but for names, {bad} failed, {:?}", start.elapsed());
+        println!(
+            "{sample}: {n} functions, {same} equal, {near} but for names, {bad} failed, {:?}",
+            start.elapsed()
+        );
         all += n;
         equal += same;
         alike += near;

@@ -34,8 +34,7 @@ pub(crate) fn feed_locals(
         };
         let undefined = program.types.is_undefined(local.data_type);
         let locked = local.type_locked || !undefined;
-        let flags =
-            if locked { Varnode::NAMELOCK | Varnode::TYPELOCK } else { Varnode::NAMELOCK };
+        let flags = if locked { Varnode::NAMELOCK | Varnode::TYPELOCK } else { Varnode::NAMELOCK };
         let name = engine_name(&local.name);
         let first_use = first_use(symbols, function.entry, local);
         let symbol = if local.hash != 0 {

@@ -9,6 +9,9 @@ use program::Memory;
 
 use super::watch::Watch;
 
+/// The bytes the engine asks for when it decodes; it asks for data in other sizes.
+const INSTRUCTION: usize = ghidra_decompiler::context::MAX_INSTRUCTION_LEN as usize;
+
 /// A snapshot of a program's memory. Reading takes no lock but the watch's.
 pub(crate) struct MemoryImage {
     memory: Memory,
@@ -34,10 +37,9 @@ impl LoadImage for MemoryImage {
                 bytes[read..].fill(0);
                 Ok(())
             }
-            _ => Err(Error::DataUnavail(format!(
-                "There is no memory at {:#x}",
-                address.get_offset()
-            ))),
+            // Flow into nothing ends a function with a warning instead of failing it.
+            _ if bytes.len() == INSTRUCTION => Err(Error::BadData("no memory".to_string())),
+            _ => Err(Error::DataUnavail("no memory".to_string())),
         }
     }
 

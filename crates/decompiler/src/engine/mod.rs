@@ -32,10 +32,10 @@ use tokens::{TokenEmit, TokenSink};
 use types::TypeMap;
 use watch::{Watch, WatchRule};
 
+pub(crate) use result::short;
 pub use result::{Call, Decompilation, JumpTable, Token, Variable};
 pub use tokens::TokenKind;
 pub use watch::Limits;
-pub(crate) use result::short;
 pub(crate) use watch::Stop;
 
 /// Runs after which an engine is thrown away: what it allocates it never reuses.
@@ -172,7 +172,8 @@ impl Engine {
         work: impl FnOnce(&mut Funcdata, &mut Architecture, &Watch) -> Result<T>,
     ) -> Result<T> {
         let function = program.functions.at(entry).filter(|_| entry.space == SpaceId::RAM);
-        let function = function.ok_or_else(|| Error::Lowlevel("no function starts there".into()))?;
+        let function =
+            function.ok_or_else(|| Error::Lowlevel("no function starts there".into()))?;
         let function = Arc::clone(function);
         self.runs += 1;
         self.watch.start(limits, cancel);
@@ -199,8 +200,11 @@ impl Engine {
             callees.extend(references.filter(|r| !r.to.space.is_overlay()).map(|r| r.to));
         }
         // Pointers that the engine reads through lead to functions outside of the program.
-        let through: Vec<Place> =
-            callees.iter().flat_map(|place| program.references.from(*place)).map(|r| r.to).collect();
+        let through: Vec<Place> = callees
+            .iter()
+            .flat_map(|place| program.references.from(*place))
+            .map(|r| r.to)
+            .collect();
         callees.extend(through);
         callees.sort_unstable();
         callees.dedup();
@@ -257,7 +261,8 @@ fn open(language: &Language, program: &Program, watch: &Arc<Watch>) -> Result<Ar
     architecture.archid = target;
     architecture.extra_pool_rules.push(Box::new(WatchRule::new(Arc::clone(watch))));
     let mut store = DocumentStorage::new();
-    let core = store.parse_document(core_types::describe(program.types.organization()).as_bytes())?;
+    let core =
+        store.parse_document(core_types::describe(program.types.organization()).as_bytes())?;
     store.register_tag(core.get_root());
     architecture.init(&mut store)?;
     architecture.loadersymbols_parsed = true;

@@ -3,7 +3,7 @@
 use ghidra_decompiler::address::Address;
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::error::Result;
-use ghidra_decompiler::fspec::{ParameterPieces, PrototypePieces};
+use ghidra_decompiler::fspec::{ModelId, ParameterPieces, PrototypePieces};
 use ghidra_decompiler::funcdata::Funcdata;
 use program::{Function, Program, Signature, SourceType, SpaceId, Storage};
 
@@ -27,9 +27,13 @@ pub(crate) fn feed(
     function: &Function,
 ) -> Result<()> {
     let signature = &function.signature;
-    if let Some(model) = signature.convention.as_deref().and_then(|name| architecture.get_model(name))
-    {
-        data.get_func_proto_mut().set_model(Some(model), architecture);
+    let model = match &signature.convention {
+        Some(name) => architecture.get_model(name),
+        None if signature.source != SourceType::Default => Some(unknown_model(architecture)?),
+        None => None,
+    };
+    if model.is_some() {
+        data.get_func_proto_mut().set_model(model, architecture);
     }
     if signature.source != SourceType::Default {
         feed_signature(data, architecture, program, types, signature)?;
@@ -45,6 +49,15 @@ pub(crate) fn feed(
         feed_call_fixup(data, architecture, fixup);
     }
     Ok(())
+}
+
+/// The model of functions whose parameters are known but not how they are passed.
+fn unknown_model(architecture: &mut Architecture) -> Result<ModelId> {
+    const NAME: &str = "unknown";
+    match architecture.get_model(NAME) {
+        Some(known) => Ok(known),
+        None => architecture.create_unknown_model(NAME),
+    }
 }
 
 fn feed_signature(

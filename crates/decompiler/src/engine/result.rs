@@ -250,7 +250,8 @@ pub(crate) fn read_jump_tables(data: &Funcdata) -> Vec<JumpTable> {
         let labels = table.label.iter().copied().chain(std::iter::repeat(u64::MAX));
         let default = usize::try_from(table.get_default_block()).ok();
         let default = default.and_then(|block| {
-            let pair = table.block2addr.iter().find(|pair| pair.block_position as usize == block)?;
+            let pair =
+                table.block2addr.iter().find(|pair| pair.block_position as usize == block)?;
             table.addresstable.get(usize::try_from(pair.address_index).ok()?).map(place)
         });
         JumpTable {

@@ -15,7 +15,7 @@ use program::{
     TypeKind,
 };
 
-use super::types::{TypeMap, unknown};
+use super::types::{TypeMap, undefined, unknown};
 
 /// Namespaces nested deeper than this are cut off.
 const MAX_NAMESPACES: usize = 32;
@@ -130,7 +130,12 @@ impl Symbols {
                 None => {
                     let spaces = architecture.manager.num_spaces();
                     let database = architecture.symboltab_mut()?;
-                    let made = database.find_create_scope(id.0, &engine_name(&name), Some(scope), spaces)?;
+                    let made = database.find_create_scope(
+                        id.0,
+                        &engine_name(&name),
+                        Some(scope),
+                        spaces,
+                    )?;
                     self.scopes.insert(id, made);
                     made
                 }
@@ -153,8 +158,7 @@ impl Symbols {
         let data_type = data_type(architecture, program, types, unit)?;
         let undefined = is_undefined(program, unit);
         let namespace = program.symbols.primary_at(address).map(|(_, symbol)| symbol.parent);
-        let scope =
-            self.scope(architecture, program, namespace.unwrap_or(SymbolId::GLOBAL))?;
+        let scope = self.scope(architecture, program, namespace.unwrap_or(SymbolId::GLOBAL))?;
         self.add_place(architecture, scope, address, &name, data_type, !undefined)
     }
 
@@ -218,7 +222,7 @@ impl Symbols {
                 None => {
                     let Some(name) = program.label_at(place) else { continue };
                     let scope = self.scope(architecture, program, namespace)?;
-                    let byte = unknown(architecture, 1)?;
+                    let byte = undefined(architecture)?;
                     self.add_place(architecture, scope, place, &name, byte, false)?;
                 }
             }

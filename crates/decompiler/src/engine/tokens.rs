@@ -211,12 +211,7 @@ impl Emit for TokenEmit {
         self.push(name, highlight, origin(op))
     }
 
-    fn tag_op(
-        &mut self,
-        name: &str,
-        highlight: SyntaxHighlight,
-        op: Option<OpMark>,
-    ) -> Result<()> {
+    fn tag_op(&mut self, name: &str, highlight: SyntaxHighlight, op: Option<OpMark>) -> Result<()> {
         self.push(name, highlight, origin(op))
     }
 

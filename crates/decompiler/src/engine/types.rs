@@ -79,8 +79,8 @@ impl TypeMap {
             }
             TypeKind::Pointer(target) => {
                 let target = match target {
-                    Some(target) => self.pointee(architecture, all, *target, depth + 1)?,
-                    None => types(architecture)?.get_type_void()?,
+                    Some(target) => self.convert(architecture, all, *target, depth + 1)?,
+                    None => undefined(architecture)?,
                 };
                 let size = size_of(if length == 0 { all.organization().pointer } else { length })?;
                 types(architecture)?.get_type_pointer(size, target, 1)
@@ -102,19 +102,6 @@ impl TypeMap {
             }
             TypeKind::Function(function) => self.function(architecture, all, function, depth),
         }
-    }
-
-    /// What a pointer points at. A structure that is being defined is enough as it is.
-    fn pointee(
-        &mut self,
-        architecture: &mut Architecture,
-        all: &DataTypes,
-        id: TypeId,
-        depth: u32,
-    ) -> Result<EngineType> {
-        let converted = self.convert(architecture, all, id, depth)?;
-        let plain_undefined = all.is_undefined(id) && all.name(id) == "undefined";
-        if plain_undefined { unknown(architecture, 1) } else { Ok(converted) }
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -241,6 +228,12 @@ fn escaped(text: &str) -> String {
     out
 }
 
+/// One byte of which not even the size is meant. It is no core type, so that the engine does not
+/// take it for every byte it knows nothing of.
+pub(crate) fn undefined(architecture: &mut Architecture) -> Result<EngineType> {
+    types(architecture)?.get_base_named(1, TypeMetatype::Unknown, "undefined")
+}
+
 /// Bytes of which nothing is known.
 pub(crate) fn unknown(architecture: &mut Architecture, size: u32) -> Result<EngineType> {
     let types = types(architecture)?;
@@ -265,6 +258,7 @@ fn built_in(
     }
     match builtin {
         Builtin::Void => factory.get_type_void(),
+        Builtin::Undefined if name == "undefined" => undefined(architecture),
         Builtin::Undefined => unknown(architecture, length),
         Builtin::Bool => factory.get_base_named(size, TypeMetatype::Bool, name),
         Builtin::Char | Builtin::String(Charset::Ascii | Charset::Utf8) => factory.get_type_char(1),
@@ -275,8 +269,9 @@ fn built_in(
         Builtin::Signed => factory.get_base_named(size, TypeMetatype::Int, name),
         Builtin::Float => factory.get_base_named(size, TypeMetatype::Float, name),
         Builtin::Pointer => {
-            let void = factory.get_type_void()?;
-            factory.get_type_pointer(size_of(all.organization().pointer)?, void, 1)
+            let target = undefined(architecture)?;
+            let size = size_of(all.organization().pointer)?;
+            types(architecture)?.get_type_pointer(size, target, 1)
         }
         Builtin::ImageBaseOffset | Builtin::Alignment | Builtin::Leb128 { .. } => {
             unknown(architecture, length.clamp(1, 8))

@@ -264,7 +264,8 @@ fn add_functions(
             let (start, end) = text(range).split_once('-')?;
             AddressRange::new(address(start)?, address(end)?)
         };
-        let body: AddressSet = dumped["body"].as_array().unwrap().iter().filter_map(range).collect();
+        let body: AddressSet =
+            dumped["body"].as_array().unwrap().iter().filter_map(range).collect();
         let undefined = program.types.builtin("undefined");
         let mut function = Function::new(entry, symbol, body, undefined);
         let _ = is_thunk;
@@ -398,6 +399,7 @@ fn is_thumb(program: &Program, at: Address, text: &str, language: &decompiler::L
 struct Types {
     known: HashMap<String, TypeId>,
     dumped: HashMap<String, Value>,
+    functions: HashMap<String, String>,
 }
 
 impl Types {
@@ -405,8 +407,16 @@ impl Types {
         for dumped in types.as_array().unwrap() {
             let path = text(&dumped["path"]);
             let name = path.rsplit('/').next().unwrap();
-            if !matches!(text(&dumped["kind"]), "pointer" | "array" | "builtin") {
-                self.dumped.insert(name.to_string(), dumped.clone());
+            match text(&dumped["kind"]) {
+                "pointer" | "array" | "builtin" => {}
+                "function" => {
+                    let prototype = text(&dumped["prototype"]).to_string();
+                    self.functions.insert(path.to_string(), prototype);
+                    self.dumped.entry(name.to_string()).or_insert_with(|| dumped.clone());
+                }
+                _ => {
+                    self.dumped.insert(name.to_string(), dumped.clone());
+                }
             }
         }
         let names: Vec<String> = self.dumped.keys().cloned().collect();
@@ -423,7 +433,8 @@ impl Types {
             let inner = self.named(program, inner.trim_end());
             return program.types.pointer_to(inner);
         }
-        if let Some((inner, count)) = name.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
+        if let Some((inner, count)) = name.strip_suffix(']').and_then(|rest| rest.rsplit_once('['))
+        {
             let inner = self.named(program, inner);
             return program.types.array_of(inner, count.parse().unwrap_or(1));
         }
@@ -453,9 +464,7 @@ impl Types {
         let id = program.types.add(made(TypeKind::Struct { fields: Vec::new(), packed: false }));
         self.known.insert(name.to_string(), id);
         let kind = match text(&dumped["kind"]) {
-            "structure" => {
-                TypeKind::Struct { fields: self.fields(program, dumped), packed: false }
-            }
+            "structure" => TypeKind::Struct { fields: self.fields(program, dumped), packed: false },
             "union" => TypeKind::Union { fields: self.fields(program, dumped) },
             "enum" => {
                 let values = dumped["values"].as_array().into_iter().flatten();
@@ -484,7 +493,9 @@ impl Types {
     }
 
     fn function_type(&mut self, program: &mut Program, name: &str, path: &str) -> TypeId {
-        let kind = self.function(program, &format!("undefined {name}()"));
+        let path = path.trim_end_matches(" *");
+        let prototype = self.functions.get(path).cloned();
+        let kind = self.function(program, &prototype.unwrap_or(format!("undefined {name}()")));
         program.types.add(DataType {
             category: path.rsplit_once('/').map_or("/", |(category, _)| category).into(),
             name: name.into(),
