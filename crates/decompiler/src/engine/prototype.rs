@@ -34,6 +34,7 @@ pub(crate) fn feed(
     };
     if model.is_some() {
         data.get_func_proto_mut().set_model(model, architecture);
+        data.get_func_proto_mut().set_model_lock(signature.convention.is_some());
     }
     if signature.source != SourceType::Default {
         feed_signature(data, architecture, program, types, signature)?;
@@ -85,6 +86,9 @@ fn feed_signature(
     }
     let mut prototype = std::mem::take(data.get_func_proto_mut());
     let set = prototype.set_pieces(&pieces, architecture);
+    // Known parameters keep the model, known or not, as they are.
+    let locked = signature.convention.is_some() || prototype.is_input_locked(architecture);
+    prototype.set_model_lock(locked);
     if set.is_ok() && program.types.is_undefined(signature.return_type) {
         prototype.set_output_lock(false, architecture);
     }

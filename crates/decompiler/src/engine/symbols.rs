@@ -212,9 +212,14 @@ impl Symbols {
             }
             match program.listing.unit_containing(place) {
                 Some((start, CodeUnit::Instruction(_))) if start == place => {
-                    let stored = program.symbols.primary_at(place);
-                    let Some((id, _)) = stored else { continue };
-                    let name = engine_name(&program.symbol_name(id));
+                    // A place that is only jumped to gets the engine's own label.
+                    let stored = program.symbols.primary_at(place).is_some();
+                    let meant = |r: program::Reference| !r.info.kind.is_flow();
+                    if !stored && !program.references.to(place).any(meant) {
+                        continue;
+                    }
+                    let Some(name) = program.label_at(place) else { continue };
+                    let name = engine_name(&name);
                     let address = self.address(place);
                     Database::scope_add_code_label(architecture, self.global, &address, &name)?;
                 }

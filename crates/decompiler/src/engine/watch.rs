@@ -166,7 +166,7 @@ impl Rule for WatchRule {
         _glb: &mut Architecture,
     ) -> Result<i32> {
         self.calls = self.calls.wrapping_add(1);
-        if self.calls % CALLS_BETWEEN_LOOKS == 0 {
+        if self.calls.is_multiple_of(CALLS_BETWEEN_LOOKS) {
             self.watch.check()?;
         }
         Ok(0)

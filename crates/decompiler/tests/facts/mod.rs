@@ -96,7 +96,7 @@ pub fn program(truth: &Path, sample: &str, language: &decompiler::Language) -> P
 
 fn add_memory(program: &mut Program, dump: &Value, bytes: &[u8]) {
     let file = object::File::parse(bytes).unwrap();
-    let base = u64::from_str_radix(text(&dump["program"]["image_base"]), 16).unwrap();
+    let base = address(text(&dump["program"]["image_base"])).unwrap().offset;
     // Ghidra moves files without a fixed place.
     let shift = if file.format() == object::BinaryFormat::Elf {
         let lowest = file.segments().map(|segment| segment.address()).min().unwrap_or(0) & !0xfff;
@@ -110,7 +110,7 @@ fn add_memory(program: &mut Program, dump: &Value, bytes: &[u8]) {
         let name = text(&block["name"]);
         let source = if block["initialized"] == true {
             let mut content = vec![0; length as usize];
-            fill(&file, bytes, name, start.offset.wrapping_sub(shift), base, &mut content);
+            fill(&file, bytes, name, start.offset.wrapping_sub(shift), &mut content);
             BlockSource::Bytes { bytes: content.into(), offset: 0, length: length as usize }
         } else {
             BlockSource::Uninitialized
@@ -128,13 +128,12 @@ fn add_memory(program: &mut Program, dump: &Value, bytes: &[u8]) {
     }
 }
 
-fn fill(file: &object::File<'_>, bytes: &[u8], name: &str, at: u64, base: u64, out: &mut [u8]) {
+fn fill(file: &object::File<'_>, bytes: &[u8], name: &str, at: u64, out: &mut [u8]) {
     if file.format() == object::BinaryFormat::Pe && name == "Headers" {
         let length = out.len().min(bytes.len());
         out[..length].copy_from_slice(&bytes[..length]);
         return;
     }
-    let _ = base;
     if file.kind() == object::ObjectKind::Relocatable {
         if let Some(data) = file.section_by_name(name).and_then(|section| section.data().ok()) {
             let length = out.len().min(data.len());
@@ -246,7 +245,6 @@ fn add_functions(
     for dumped in functions.as_array().unwrap() {
         let Some(entry) = address(text(&dumped["entry"])) else { continue };
         let is_default = text(&dumped["name_source"]) == "DEFAULT";
-        let is_thunk = dumped["thunk"] == true;
         let name = text(&dumped["name"]);
         let name = if is_default && name.starts_with("FUN_") { "" } else { name };
         let parent = namespace(program, text(&dumped["namespace"]));
@@ -268,7 +266,6 @@ fn add_functions(
             dumped["body"].as_array().unwrap().iter().filter_map(range).collect();
         let undefined = program.types.builtin("undefined");
         let mut function = Function::new(entry, symbol, body, undefined);
-        let _ = is_thunk;
         function.no_return = dumped["noreturn"] == true;
         function.inline = dumped["inline"] == true;
         function.call_fixup = dumped["call_fixup"].as_str().map(Into::into);
