@@ -352,6 +352,15 @@ impl<'a, 'p> Explorer<'a, 'p> {
         if flow.is_terminal() {
             self.returned(function);
         }
+        if flow == FlowType::UnconditionalJump && self.begins_with(function, at, context) {
+            // A function that only jumps stands for another one.
+            for target in &decoded.flow_targets {
+                self.function(*target, target_context(decoded, *target, context));
+                self.depends(function, *target);
+            }
+            self.explored.jumps.insert(at, decoded.flow_targets.clone());
+            return None;
+        }
         if flow.is_jump() {
             for target in &decoded.flow_targets {
                 let context = target_context(decoded, *target, context);
@@ -364,6 +373,23 @@ impl<'a, 'p> Explorer<'a, 'p> {
             self.explored.jumps.insert(at, decoded.flow_targets.clone());
         }
         if flow.has_fall_through() { self.go_on(function, next) } else { None }
+    }
+
+    /// Whether nothing but a landing mark (`ENDBR64`, `BTI`) lies between a
+    /// function's entry and `at`.
+    fn begins_with(&mut self, function: u64, at: u64, context: Context) -> bool {
+        if at == function {
+            return true;
+        }
+        let entry = Address::ram(function);
+        let first = self.analysis.program.listing.instructions.get(&entry);
+        if first.is_none_or(|i| function.wrapping_add(u64::from(i.length)) != at) {
+            return false;
+        }
+        self.pcode.clear();
+        let decoded = self.reader.pcode(self.analysis.program, entry, context, &mut self.pcode);
+        let silent = |op: &PcodeOp| op.opcode == Opcode::CallOther && op.output.is_none();
+        decoded.is_ok() && self.pcode.iter().all(silent)
     }
 
     /// The next offset, or the end of what is known.

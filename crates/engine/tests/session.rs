@@ -1,0 +1,137 @@
+//! A session over real small programs: opening, analysis, snapshots, writes.
+
+use engine::program::{Address, CommentKind, Program};
+use engine::{AnalysisKind, AnalysisState, OpenError, OpenOptions, Session, WriteError};
+use std::path::Path;
+use std::time::Duration;
+
+fn open(name: &str) -> Session {
+    Session::open(&testkit::fixture(name), &OpenOptions::default()).expect(name)
+}
+
+fn analysed(name: &str) -> Session {
+    let session = open(name);
+    session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
+    assert!(session.wait_for_analysis(Duration::from_secs(60)));
+    let status = session.analysis_status();
+    assert_eq!(status.state, AnalysisState::Completed, "{name}: {:?}", status.message);
+    session
+}
+
+fn entry(program: &Program, name: &str) -> Address {
+    let named = program.functions.iter().find(|f| program.function_name(f.entry) == name);
+    named.unwrap_or_else(|| panic!("no function {name}")).entry
+}
+
+#[test]
+fn every_fixture_opens_and_analyses() {
+    for path in testkit::fixtures() {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let program = analysed(&name).snapshot();
+        assert!(program.functions.len() >= 2, "{name}: {} functions", program.functions.len());
+        assert!(program.listing.instructions.len() > 10, "{name}");
+    }
+}
+
+#[test]
+fn stripped_and_unstripped_twins_agree_on_where_functions_start() {
+    for (full, stripped) in [
+        ("inventory.x64.O2", "inventory.x64.O2.stripped"),
+        ("shapes.aarch64.O2.stripped", "shapes.aarch64.O2.stripped"),
+        ("tiny.x64.O2.static", "tiny.x64.O2.static.stripped"),
+    ] {
+        let (full, stripped) = (analysed(full).snapshot(), analysed(stripped).snapshot());
+        let missing: Vec<String> = full
+            .functions
+            .iter()
+            .filter(|f| stripped.functions.at(f.entry).is_none())
+            .map(|f| full.function_name(f.entry))
+            .collect();
+        assert!(missing.is_empty(), "not found without symbols: {missing:?}");
+    }
+}
+
+#[test]
+fn linkage_stubs_bear_the_names_of_what_they_call() {
+    for name in ["inventory.x64.O2.stripped", "inventory.aarch64.O2.stripped"] {
+        let program = analysed(name).snapshot();
+        let stub = program.functions.iter().find(|f| {
+            f.thunk_of.is_some()
+                && program.function_name(f.entry) == "printf"
+                && program.memory.block_at(f.entry).is_some_and(|b| b.permissions.execute)
+        });
+        let stub = stub.unwrap_or_else(|| panic!("{name}: no stub of printf"));
+        let target = program.thunked(stub.entry).expect("leads somewhere");
+        assert!(target.is_external() && target.signature.varargs, "{name}");
+    }
+}
+
+#[test]
+fn an_edit_that_fails_leaves_no_trace_and_snapshots_stay_as_they_are() {
+    let session = analysed("inventory.x64.O0");
+    let before = session.snapshot();
+    let main = entry(&before, "main");
+    let refused: Result<(), WriteError<&str>> = session.write(|program| {
+        program.comments.insert((main, CommentKind::Plate), "half done".into());
+        Err("no")
+    });
+    assert_eq!(refused, Err(WriteError::Refused("no")));
+    assert!(session.snapshot().comments.get(&(main, CommentKind::Plate)).is_none());
+    session
+        .write(|program| {
+            program.comments.insert((main, CommentKind::Plate), "done".into());
+            Ok::<_, &str>(())
+        })
+        .unwrap();
+    assert!(before.comments.get(&(main, CommentKind::Plate)).is_none());
+    assert!(session.snapshot().comments.get(&(main, CommentKind::Plate)).is_some());
+}
+
+#[test]
+fn a_panicking_edit_leaves_the_session_usable() {
+    let session = open("tiny.x64.O2.static");
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        session.write(|_| -> Result<(), &str> { panic!("in an edit") })
+    }));
+    assert!(panicked.is_err());
+    assert!(session.write(|_| Ok::<_, &str>(())).is_ok());
+}
+
+#[test]
+fn writes_are_refused_while_an_analysis_runs_and_cancelling_keeps_what_was_found() {
+    let session = open("inventory.x64.O2");
+    session.start_analysis(AnalysisKind::Bridge, None).unwrap();
+    if session.analysis_status().is_running() {
+        let refused = session.write(|_| Ok::<_, &str>(()));
+        assert!(
+            matches!(refused, Err(WriteError::Busy(_))) || !session.analysis_status().is_running()
+        );
+    }
+    session.cancel_analysis();
+    assert!(session.wait_for_analysis(Duration::from_secs(60)));
+    let state = session.analysis_status().state;
+    assert!(matches!(state, AnalysisState::Cancelled | AnalysisState::Completed));
+    session.start_analysis(AnalysisKind::Bridge, None).expect("can start again");
+    assert!(session.wait_for_analysis(Duration::from_secs(60)));
+    assert_eq!(session.analysis_status().state, AnalysisState::Completed);
+}
+
+#[test]
+fn an_unknown_analyzer_fails_the_task_and_says_which() {
+    let session = open("tiny.x64.O2.static");
+    session.start_analysis(AnalysisKind::Bridge, Some(vec!["No Such".into()])).unwrap();
+    assert!(session.wait_for_analysis(Duration::from_secs(60)));
+    let status = session.analysis_status();
+    assert_eq!(status.state, AnalysisState::Failed);
+    assert!(status.message.unwrap().contains("No Such"));
+}
+
+#[test]
+fn what_cannot_be_opened_is_named() {
+    let error = |path: &Path| Session::open(path, &OpenOptions::default()).unwrap_err();
+    let folder = std::env::temp_dir();
+    assert!(matches!(error(&folder), OpenError::NotAFile { .. }));
+    assert!(matches!(error(&folder.join("no-such-file-here")), OpenError::Read { .. }));
+    let text = testkit::fixture("tiny.x64.O2.static").with_file_name("../Makefile");
+    assert!(error(&text).to_string().contains("Makefile"));
+}
