@@ -1,6 +1,6 @@
 //! Decoding instructions out of a program's memory.
 
-use decompiler::{Context, DecodeError, Decoded, Decoder, Language, PcodeOp};
+use decompiler::{Context, DecodeError, Decoded, Decoder, Language, Operands, PcodeOp};
 use program::{Address, Program};
 
 /// No instruction of any processor is longer, delay slot included.
@@ -46,6 +46,48 @@ impl CodeReader {
         out: &mut Vec<PcodeOp>,
     ) -> Result<Decoded, DecodeError> {
         with_bytes(program, at, |bytes| self.decoder.pcode(bytes, at.offset, context, out))
+    }
+
+    /// The operands of the instruction at an address; none where there is no instruction.
+    pub(crate) fn operands(&mut self, program: &Program, at: Address, context: Context) -> Operands {
+        with_bytes(program, at, |bytes| self.decoder.operands(bytes, at.offset, context))
+            .unwrap_or_default()
+    }
+
+    /// Whether an operand of the instruction at an address may be a fixed place in memory.
+    pub(crate) fn names_memory(
+        &mut self,
+        program: &Program,
+        at: Address,
+        context: Context,
+    ) -> bool {
+        with_bytes(program, at, |bytes| self.decoder.names_memory(bytes, at.offset, context))
+            .unwrap_or(false)
+    }
+
+    /// The p-code that computes one operand of the instruction at an address.
+    pub(crate) fn operand_pcode(
+        &mut self,
+        program: &Program,
+        at: Address,
+        context: Context,
+        operand: usize,
+    ) -> Vec<PcodeOp> {
+        let mut ops = Vec::new();
+        let made = with_bytes(program, at, |bytes| {
+            self.decoder.operand_pcode(bytes, at.offset, context, operand, &mut ops)
+        });
+        if made.is_err() {
+            ops.clear();
+        }
+        ops
+    }
+
+    /// The mnemonic of the instruction at an address.
+    pub(crate) fn mnemonic(&mut self, program: &Program, at: Address, context: Context) -> String {
+        with_bytes(program, at, |bytes| self.decoder.listing(bytes, at.offset, context))
+            .map(|text| text.mnemonic)
+            .unwrap_or_default()
     }
 }
 

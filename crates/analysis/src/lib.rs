@@ -6,16 +6,25 @@
 
 mod accesses;
 mod address_tables;
+mod calls;
 mod code;
+mod constants;
+mod evaluate;
 mod explore;
+mod follow;
 mod functions;
+mod machine;
 mod no_return;
+mod operands;
 mod pass;
 mod prototypes;
+mod refer;
 mod referenced;
 mod shared_returns;
+mod stack;
 mod strings;
 mod thunks;
 pub mod unwind;
+mod values;
 
 pub use pass::{Analysis, Monitor, PASSES, Pass, Stopped, run};

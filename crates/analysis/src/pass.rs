@@ -90,6 +90,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::shared_returns::run,
     },
     Pass {
+        name: "Constant References",
+        description: "Follows constants and stack places through functions; finds references and stack variables.",
+        run: crate::constants::run,
+    },
+    Pass {
         name: "Access Sizes",
         description: "Defines undefined data of the size that code reads or writes.",
         run: crate::accesses::run,

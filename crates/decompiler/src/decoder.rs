@@ -117,6 +117,19 @@ impl Decoder {
         Ok(decoded)
     }
 
+    /// Takes one instruction apart, its handles included.
+    pub(crate) fn parsed(
+        &mut self,
+        bytes: &[u8],
+        offset: u64,
+        context: Context,
+    ) -> Result<(&Tables, &Parse), DecodeError> {
+        let tables = &*self.language.tables;
+        self.main.resolve(tables, bytes, offset, context)?;
+        self.main.fix_handles(tables)?;
+        Ok((tables, &self.main))
+    }
+
     /// The text of one instruction.
     pub fn listing(
         &mut self,

@@ -73,6 +73,11 @@ impl Handles {
         self.list.get(state as usize).copied().unwrap_or_default()
     }
 
+    /// Whether any handle satisfies a condition; may ask about handles of an earlier instruction.
+    pub(crate) fn any(&self, condition: impl Fn(&Handle) -> bool) -> bool {
+        self.list.iter().any(condition)
+    }
+
     fn set(&mut self, state: StateId, handle: Handle) {
         let index = state as usize;
         if index >= self.list.len() {

@@ -19,6 +19,7 @@ use ghidra_decompiler::translate::AddrSpaceManager;
 use ghidra_decompiler::xml::{DocumentStorage, xml_tree};
 
 use crate::context::{Context, ContextField};
+use crate::convention::{self, Convention};
 use crate::error::LanguageError;
 use crate::handle::{NO_SPACE, space_index};
 use crate::image::NoImage;
@@ -68,6 +69,7 @@ pub(crate) struct Tables {
     program_counter: Option<RegisterVarnode>,
     conventions: Vec<String>,
     default_convention: Option<String>,
+    pub(crate) convention_facts: Vec<Convention>,
     pub(crate) modes: OnceLock<Modes>,
 }
 
@@ -318,21 +320,23 @@ impl Tables {
             language: language.to_string(),
             reason: reason.to_string(),
         };
-        let architecture =
+        let mut architecture =
             architecture(language, compiler).map_err(|error| broken(error.explain()))?;
         let pointer = registry
             .find_file(description.get_processor_spec())
             .and_then(|bytes| program_counter_name(&bytes));
-        Tables::read(&architecture, description, compiler, pointer)
+        Tables::read(&mut architecture, description, compiler, pointer)
             .ok_or_else(|| broken("the tables are incomplete"))
     }
 
     fn read(
-        architecture: &Architecture,
+        architecture: &mut Architecture,
         description: LanguageDescription,
         compiler: &str,
         program_counter: Option<String>,
     ) -> Option<Tables> {
+        let conventions = conventions(architecture);
+        let convention_facts = convention::read(architecture, &conventions);
         let translate = architecture.translate.as_ref()?;
         let base = translate.as_sleigh()?.base().clone();
         let root = base.get_root()?;
@@ -349,7 +353,8 @@ impl Tables {
             id: description.get_id().to_string(),
             compiler: compiler.to_string(),
             shapes: Shapes::new(&base.symtab),
-            conventions: conventions(architecture),
+            conventions,
+            convention_facts,
             default_convention: architecture
                 .defaultfp
                 .and_then(|model| architecture.proto_models.try_get(model))

@@ -6,6 +6,7 @@
 //! flow, p-code and text, [`Decompiler`] turns functions into C.
 
 mod context;
+mod convention;
 mod decoder;
 mod decompiler;
 mod engine;
@@ -16,11 +17,13 @@ mod image;
 mod language;
 mod listing;
 mod mode;
+mod operand;
 mod parse;
 mod pcode;
 mod shape;
 
 pub use context::{Context, ContextChange};
+pub use convention::{Convention, ValuePlace};
 pub use decoder::{Decoded, Decoder};
 pub use decompiler::Decompiler;
 pub use engine::{Call, Decompilation, JumpTable, Limits, Token, TokenKind, Variable};
@@ -28,4 +31,5 @@ pub use error::{DecodeError, LanguageError};
 pub use flow::FlowTargets;
 pub use language::{Endian, Language, RegisterVarnode};
 pub use listing::{InstructionText, OperandPiece, OperandText};
+pub use operand::{Operand, OperandKind, OperandPart, Operands};
 pub use pcode::{Opcode, PcodeOp, VarSpace, Varnode};

@@ -82,7 +82,7 @@ impl std::fmt::Display for InstructionText {
 }
 
 /// A printed thing before it has its final form.
-enum Item {
+pub(crate) enum Item {
     Character(char),
     Value {
         handle: Handle,
@@ -136,15 +136,15 @@ fn tight(separator: &str) -> String {
     text
 }
 
-struct Printer<'a> {
-    tables: &'a Tables,
-    parsed: &'a ParserContext,
-    handles: &'a Handles,
+pub(crate) struct Printer<'a> {
+    pub(crate) tables: &'a Tables,
+    pub(crate) parsed: &'a ParserContext,
+    pub(crate) handles: &'a Handles,
 }
 
 impl<'a> Printer<'a> {
     /// Descends to the constructor that owns the mnemonic.
-    fn owner(&self, walker: &mut ParserWalker<'a>) -> Result<Option<&'a Constructor>> {
+    pub(crate) fn owner(&self, walker: &mut ParserWalker<'a>) -> Result<Option<&'a Constructor>> {
         while let Some(constructor) = walker.get_constructor() {
             let [PrintPiece::Operand(index)] = constructor.get_print_pieces() else {
                 return Ok(Some(constructor));
@@ -163,7 +163,7 @@ impl<'a> Printer<'a> {
         Ok(None)
     }
 
-    fn operand(
+    pub(crate) fn operand(
         &self,
         constructor: &Constructor,
         index: i32,
@@ -337,6 +337,12 @@ impl<'a> Printer<'a> {
     }
 
     fn scalar(&self, handle: Handle) -> OperandPiece {
+        let (value, bits) = self.scalar_value(handle);
+        OperandPiece::Scalar { value, bits }
+    }
+
+    /// The value of a printed number and its width in bits.
+    pub(crate) fn scalar_value(&self, handle: Handle) -> (i64, u32) {
         let pointer = self.tables.spaces.kind(self.tables.spaces.code_index).address_size;
         let size = [handle.size, handle.offset_size, pointer]
             .into_iter()
@@ -351,7 +357,7 @@ impl<'a> Printer<'a> {
         } else {
             ((value as u64) << shift >> shift) as i64
         };
-        OperandPiece::Scalar { value, bits }
+        (value, bits)
     }
 }
 

@@ -133,6 +133,26 @@ impl<'a> Emitter<'a> {
         delay: &'a [Parse],
         out: &'a mut Vec<PcodeOp>,
     ) -> Result<(), DecodeError> {
+        Self::run_scope(tables, parse, parse.scope(tables), delay, out)
+    }
+
+    /// Makes the p-code of one operand.
+    pub(crate) fn run_part(
+        tables: &'a Tables,
+        parse: &'a Parse,
+        scope: Scope<'_>,
+        out: &'a mut Vec<PcodeOp>,
+    ) -> Result<(), DecodeError> {
+        Self::run_scope(tables, parse, scope, &[], out)
+    }
+
+    fn run_scope(
+        tables: &'a Tables,
+        parse: &'a Parse,
+        scope: Scope<'_>,
+        delay: &'a [Parse],
+        out: &'a mut Vec<PcodeOp>,
+    ) -> Result<(), DecodeError> {
         let start = out.len();
         let mut emitter = Emitter {
             tables,
@@ -144,7 +164,7 @@ impl<'a> Emitter<'a> {
             label_base: 0,
             unique_bits: unique_bits(tables, parse.offset()),
         };
-        let result = emitter.build(parse.scope(tables), 0).and_then(|()| emitter.resolve_labels());
+        let result = emitter.build(scope, 0).and_then(|()| emitter.resolve_labels());
         if result.is_err() {
             emitter.out.truncate(start);
         }

@@ -1,0 +1,168 @@
+//! The pass that follows constants and stack places through every function: references that
+//! several instructions make together, and the variables of stack frames.
+
+use crate::code::CodeReader;
+use crate::follow::{Facts, Follower};
+use crate::machine::{Family, Machine};
+use crate::pass::{Analysis, Stopped};
+use crate::stack;
+use decompiler::Language;
+use program::{
+    Address, Function, LocalVariable, Program, SourceType, SpaceId, Storage, StoragePiece,
+};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Functions followed between two reports of progress.
+const BATCH: usize = 512;
+
+/// Follows every function, on as many threads as there are cores. What is found is merged in
+/// order of the functions and does not depend on the threads. Cost: linear in the code.
+pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let machine = Machine::new(analysis.program, analysis.language);
+    set_purges(analysis.program, &machine);
+    // Followed functions see the program as it is now, whatever is found meanwhile.
+    let snapshot = analysis.program.clone();
+    let functions: Vec<Arc<Function>> =
+        snapshot.functions.iter().filter(|f| f.entry.space == SpaceId::RAM).cloned().collect();
+    for (done, batch) in functions.chunks(BATCH).enumerate() {
+        let facts = follow_all(&snapshot, analysis.language, &machine, batch);
+        for (function, facts) in batch.iter().zip(facts) {
+            store(analysis.program, &machine, function.entry, facts);
+        }
+        analysis.step((done * BATCH) as f32 / functions.len().max(1) as f32)?;
+    }
+    Ok(())
+}
+
+/// Follows some functions; facts in their order.
+fn follow_all(
+    program: &Program,
+    language: &Language,
+    machine: &Machine,
+    functions: &[Arc<Function>],
+) -> Vec<Facts> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Facts>> = functions.iter().map(|_| Mutex::default()).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(functions.len()) {
+            scope.spawn(|| {
+                let mut follower = Follower::new(program, machine, CodeReader::new(language));
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(function) = functions.get(index) else { break };
+                    let facts = follower.follow(function);
+                    *results[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = facts;
+                }
+            });
+        }
+    });
+    let facts = results.into_iter();
+    facts.map(|facts| facts.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())).collect()
+}
+
+/// Stores what was found in one function.
+fn store(program: &mut Program, machine: &Machine, entry: Address, facts: Facts) {
+    for (at, references) in &facts.references {
+        for found in references {
+            let from = Address::ram(*at);
+            program.add_reference(from, found.to, found.kind, found.operand, SourceType::Analysis);
+        }
+    }
+    let variables = stack::variables(&facts.stack, machine.parameters_at);
+    let Some(function) = program.functions.at(entry).cloned() else { return };
+    let is_free = |offset: i64, size: u32| {
+        let taken = function.locals.iter().map(|local| &local.storage);
+        let taken = taken.chain(function.signature.parameters.iter().map(|p| &p.storage));
+        taken.flat_map(|storage| storage.pieces()).all(|piece| {
+            let start = piece.address.offset as i64;
+            piece.address.space != SpaceId::STACK
+                || start >= offset + i64::from(size)
+                || offset >= start + i64::from(piece.size)
+        })
+    };
+    let fresh: Vec<_> = variables.into_iter().filter(|v| is_free(v.offset, v.size)).collect();
+    if fresh.is_empty() || function.thunk_of.is_some() {
+        return;
+    }
+    let typed: Vec<_> =
+        fresh.into_iter().map(|v| (v, undefined(program, v.size))).collect();
+    program.functions.edit(entry, |function| {
+        for (variable, data_type) in typed {
+            let piece =
+                StoragePiece { address: Address::stack(variable.offset), size: variable.size };
+            let id = function.new_variable_id();
+            function.locals.push(LocalVariable {
+                name: local_name(variable.offset).into(),
+                data_type,
+                storage: Storage::Pieces(vec![piece]),
+                first_use: 0,
+                hash: 0,
+                source: SourceType::Default,
+                type_locked: false,
+                id,
+            });
+        }
+    });
+}
+
+/// The type of some bytes of which nothing else is known.
+fn undefined(program: &mut Program, size: u32) -> program::TypeId {
+    if (1..=8).contains(&size) {
+        return program.types.undefined(size);
+    }
+    let byte = program.types.undefined(1);
+    program.types.array_of(byte, size)
+}
+
+/// The name of a stack variable that nobody named.
+fn local_name(offset: i64) -> String {
+    if offset < 0 { format!("local_{:x}", -offset) } else { format!("local_res{offset:x}") }
+}
+
+/// Notes how many bytes each function of 32-bit x86 takes off the stack when it returns.
+fn set_purges(program: &mut Program, machine: &Machine) {
+    if machine.family != Family::X86 || machine.pointer_size != 4 {
+        return;
+    }
+    let unknown: Vec<(Address, i32)> = program
+        .functions
+        .iter()
+        .filter(|f| f.stack_purge.is_none())
+        .filter_map(|f| Some((f.entry, purge(program, f)?)))
+        .collect();
+    for (entry, purge) in unknown {
+        program.functions.edit(entry, |f| f.stack_purge = Some(purge));
+    }
+}
+
+/// The bytes that a function's return takes off the stack.
+fn purge(program: &Program, function: &Function) -> Option<i32> {
+    if let Some(target) = function.thunk_of {
+        let thunked = program.thunked(target)?;
+        return thunked.stack_purge.or_else(|| declared_purge(thunked));
+    }
+    if function.is_external() {
+        return declared_purge(function);
+    }
+    let returns = function.body.ranges().iter().flat_map(|range| {
+        program.listing.instructions.range(range.start..=range.end)
+    });
+    returns.filter(|(_, i)| i.flow == program::FlowType::Terminator).find_map(|(at, _)| {
+        match program.memory.read_array::<1>(*at)? {
+            [0xc3] => Some(0),
+            [0xc2] => {
+                let count = program.memory.read_array::<2>(at.checked_add(1)?)?;
+                Some(i32::from(u16::from_le_bytes(count)))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// A function with a known prototype and no convention of its own leaves the stack alone.
+fn declared_purge(function: &Function) -> Option<i32> {
+    let known = function.signature.source != SourceType::Default;
+    (known && function.signature.convention.is_none()).then_some(0)
+}

@@ -1,0 +1,107 @@
+//! What following values needs to know about a program's processor and conventions.
+
+use decompiler::{Convention, Endian, Language, RegisterVarnode, ValuePlace};
+use program::{Address, Function, Program, SpaceId};
+
+/// Processors with habits of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    X86,
+    Arm,
+    Mips,
+    Other,
+}
+
+/// Facts that hold for the whole program.
+pub(crate) struct Machine {
+    pub(crate) family: Family,
+    pub(crate) big_endian: bool,
+    pub(crate) pointer_size: u32,
+    pub(crate) address_mask: u64,
+    pub(crate) stack: Option<RegisterVarnode>,
+    pub(crate) program_counter: Option<RegisterVarnode>,
+    /// Numbers below this are no addresses unless the code uses them as such.
+    pub(crate) least_guess: u64,
+    /// Bytes of the return address that a call leaves on the stack.
+    pub(crate) call_push: i64,
+    /// Where the parameters on the stack begin, seen from the function's entry.
+    pub(crate) parameters_at: i64,
+    /// Registers with a value of their own at each function's entry.
+    pub(crate) global_pointer: Option<(RegisterVarnode, u64)>,
+    /// The register that holds a called function's address, by convention.
+    pub(crate) call_register: Option<RegisterVarnode>,
+    default: Option<Convention>,
+    conventions: Vec<Convention>,
+}
+
+impl Machine {
+    pub(crate) fn new(program: &Program, language: &Language) -> Machine {
+        let family = match language.processor() {
+            "x86" => Family::X86,
+            "ARM" => Family::Arm,
+            "MIPS" => Family::Mips,
+            _ => Family::Other,
+        };
+        let pointer_size = language.pointer_size();
+        let bits = pointer_size.saturating_mul(8).min(64);
+        let conventions: Vec<Convention> = language
+            .calling_conventions()
+            .iter()
+            .filter_map(|name| language.convention(name).cloned())
+            .collect();
+        let default = language.default_convention().and_then(|name| language.convention(name));
+        let call_push = if family == Family::X86 { i64::from(pointer_size) } else { 0 };
+        let on_stack = default.and_then(|convention| {
+            convention.arguments.iter().find_map(|place| match place {
+                ValuePlace::Stack(offset) => Some(*offset),
+                ValuePlace::Register(_) => None,
+            })
+        });
+        Machine {
+            family,
+            big_endian: language.endian() == Endian::Big,
+            pointer_size,
+            address_mask: if bits == 64 { u64::MAX } else { (1 << bits) - 1 },
+            stack: language.stack_pointer(),
+            program_counter: language.program_counter(),
+            least_guess: u64::from(bits) * 16,
+            call_push,
+            parameters_at: on_stack.unwrap_or(call_push),
+            global_pointer: global_pointer(program, language, family),
+            call_register: (family == Family::Mips).then(|| language.register("t9")).flatten(),
+            default: default.cloned(),
+            conventions,
+        }
+    }
+
+    /// The convention of a function, or the one of functions that state none.
+    pub(crate) fn convention(&self, function: Option<&Function>) -> Option<&Convention> {
+        let name = function.and_then(|f| f.signature.convention.as_deref());
+        let known = name.and_then(|name| self.conventions.iter().find(|c| c.name == name));
+        known.or(self.default.as_ref())
+    }
+
+    /// The offset of a stack place, with its sign.
+    pub(crate) fn stack_offset(&self, offset: u64) -> i64 {
+        let size = self.stack.map_or(8, |stack| stack.size);
+        crate::values::sign_extend(offset, size) as i64
+    }
+}
+
+/// The value that the global pointer has in every function, if a symbol tells it.
+fn global_pointer(
+    program: &Program,
+    language: &Language,
+    family: Family,
+) -> Option<(RegisterVarnode, u64)> {
+    let names: &[&str] = match (family, language.processor()) {
+        (Family::Mips, _) => &["_mips_gp_value", "_gp"],
+        (_, "RISCV") => &["__global_pointer$"],
+        _ => return None,
+    };
+    let found = names.iter().find_map(|name| {
+        let mut symbols = program.symbols.named(name).map(|(_, symbol)| symbol.address);
+        symbols.find(|at: &Address| at.space == SpaceId::RAM)
+    });
+    Some((language.register("gp")?, found?.offset))
+}
