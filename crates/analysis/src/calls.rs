@@ -94,7 +94,9 @@ impl Follower<'_> {
             && pointer.offset == stack.offset;
         let result = match copies {
             [] => load.output?,
-            [copy] if copy.opcode == Opcode::Copy && copy.inputs.first() == load.output.as_ref() => {
+            [copy]
+                if copy.opcode == Opcode::Copy && copy.inputs.first() == load.output.as_ref() =>
+            {
                 copy.output?
             }
             _ => return None,

@@ -49,7 +49,12 @@ impl CodeReader {
     }
 
     /// The operands of the instruction at an address; none where there is no instruction.
-    pub(crate) fn operands(&mut self, program: &Program, at: Address, context: Context) -> Operands {
+    pub(crate) fn operands(
+        &mut self,
+        program: &Program,
+        at: Address,
+        context: Context,
+    ) -> Operands {
         with_bytes(program, at, |bytes| self.decoder.operands(bytes, at.offset, context))
             .unwrap_or_default()
     }

@@ -86,8 +86,7 @@ fn store(program: &mut Program, machine: &Machine, entry: Address, facts: Facts)
     if fresh.is_empty() || function.thunk_of.is_some() {
         return;
     }
-    let typed: Vec<_> =
-        fresh.into_iter().map(|v| (v, undefined(program, v.size))).collect();
+    let typed: Vec<_> = fresh.into_iter().map(|v| (v, undefined(program, v.size))).collect();
     program.functions.edit(entry, |function| {
         for (variable, data_type) in typed {
             let piece =
@@ -146,9 +145,11 @@ fn purge(program: &Program, function: &Function) -> Option<i32> {
     if function.is_external() {
         return declared_purge(function);
     }
-    let returns = function.body.ranges().iter().flat_map(|range| {
-        program.listing.instructions.range(range.start..=range.end)
-    });
+    let returns = function
+        .body
+        .ranges()
+        .iter()
+        .flat_map(|range| program.listing.instructions.range(range.start..=range.end));
     returns.filter(|(_, i)| i.flow == program::FlowType::Terminator).find_map(|(at, _)| {
         match program.memory.read_array::<1>(*at)? {
             [0xc3] => Some(0),

@@ -83,7 +83,14 @@ impl Follower<'_> {
         self.put(at, &place, None);
     }
 
-    pub(crate) fn store(&mut self, at: u64, base: Base, offset: u64, size: u32, value: Option<Value>) {
+    pub(crate) fn store(
+        &mut self,
+        at: u64,
+        base: Base,
+        offset: u64,
+        size: u32,
+        value: Option<Value>,
+    ) {
         if base == Base::NOWHERE {
             return;
         }
@@ -92,7 +99,13 @@ impl Follower<'_> {
     }
 
     /// What memory holds: what the code put there, else what the program holds there.
-    pub(crate) fn load(&mut self, base: Base, offset: u64, size: u32, signed: bool) -> Option<Value> {
+    pub(crate) fn load(
+        &mut self,
+        base: Base,
+        offset: u64,
+        size: u32,
+        signed: bool,
+    ) -> Option<Value> {
         let big = self.machine.big_endian;
         let absolute = base == Base::RAM;
         if absolute && (offset == 0 || offset == self.machine.address_mask) {
@@ -292,9 +305,7 @@ impl Follower<'_> {
             Opcode::IntZExt => {
                 Some(values::extend(self.get(first, false)?, first.size, size, false))
             }
-            Opcode::IntSExt => {
-                Some(values::extend(self.get(first, true)?, first.size, size, true))
-            }
+            Opcode::IntSExt => Some(values::extend(self.get(first, true)?, first.size, size, true)),
             Opcode::Subpiece => self.subpiece(op, size),
             _ => self.arithmetic(op, size),
         }
@@ -313,9 +324,7 @@ impl Follower<'_> {
 
     fn arithmetic(&mut self, op: &PcodeOp, size: u32) -> Option<Value> {
         let (first, second) = (op.inputs.first()?, op.inputs.get(1));
-        if op.opcode == Opcode::IntXor
-            && first.space == VarSpace::Register
-            && Some(first) == second
+        if op.opcode == Opcode::IntXor && first.space == VarSpace::Register && Some(first) == second
         {
             return Some(Value::constant(0, size));
         }

@@ -10,9 +10,10 @@
 
 use crate::code::CodeReader;
 use crate::no_return;
+use crate::operands;
 use crate::pass::{Analysis, Stopped};
 use decompiler::{Context, Decoded, Opcode, PcodeOp, VarSpace};
-use program::{Address, AddressRange, FlowOverride, FlowType, Instruction, SpaceId};
+use program::{Address, AddressRange, FlowOverride, FlowType, Instruction, SourceType, SpaceId};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -278,6 +279,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             flow_override: FlowOverride::None,
         };
         self.analysis.program.listing.instructions.insert(address, instruction);
+        self.refer(address, context, &decoded);
         self.decoded += 1;
         let slots = self.decode_delay_slots(at, &decoded, context);
         if slots > 0
@@ -286,6 +288,15 @@ impl<'a, 'p> Explorer<'a, 'p> {
             stored.delay_slots = slots;
         }
         Some(decoded)
+    }
+
+    /// Adds the references that an instruction's operands state.
+    fn refer(&mut self, at: Address, context: Context, decoded: &Decoded) {
+        let program = &mut *self.analysis.program;
+        let found = operands::references_of(&mut self.reader, program, at, context, decoded);
+        for (to, kind, operand) in found {
+            program.add_reference(at, to, kind, operand, SourceType::Default);
+        }
     }
 
     fn decode_delay_slots(&mut self, at: u64, decoded: &Decoded, context: Context) -> u8 {
@@ -311,6 +322,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 flow_override: FlowOverride::None,
             };
             self.analysis.program.listing.instructions.insert(address, instruction);
+            self.refer(address, context, &slot);
             self.owner.insert(address.offset, self.owner.get(&at).copied().unwrap_or(at));
             done += u64::from(slot.length);
             slots += 1;

@@ -400,11 +400,8 @@ fn override_flow(ops: &mut Vec<PcodeOp>, start: usize, change: FlowOverride) {
         (_, opcode) => opcode,
     };
     if change == FlowOverride::CallReturn {
-        let nothing = decompiler::Varnode {
-            space: decompiler::VarSpace::Const,
-            offset: 0,
-            size: 1,
-        };
+        let nothing =
+            decompiler::Varnode { space: decompiler::VarSpace::Const, offset: 0, size: 1 };
         ops.push(PcodeOp {
             opcode: Return,
             output: None,

@@ -28,3 +28,6 @@ pub mod unwind;
 mod values;
 
 pub use pass::{Analysis, Monitor, PASSES, Pass, Stopped, run};
+
+#[cfg(test)]
+mod truth;

@@ -83,9 +83,7 @@ impl Use {
 impl Follower<'_> {
     /// Whether a number is large enough to be taken for an address, and is no usual mask.
     pub(crate) fn may_be_address(&self, offset: u64) -> bool {
-        offset >= self.machine.least_guess
-            && u64::MAX - offset >= EDGE
-            && !MASKS.contains(&offset)
+        offset >= self.machine.least_guess && u64::MAX - offset >= EDGE && !MASKS.contains(&offset)
     }
 
     /// Makes a reference from an instruction, if the place is worth one.
@@ -248,16 +246,12 @@ impl Follower<'_> {
     }
 
     fn has_reference(&self, at: u64) -> bool {
-        self.found.contains_key(&at) || self.program.references.from(Address::ram(at)).next().is_some()
+        self.found.contains_key(&at)
+            || self.program.references.from(Address::ram(at)).next().is_some()
     }
 
     /// The operand whose own p-code computes the pointer of a load or store.
-    fn operand_of(
-        &mut self,
-        step: &Step,
-        operands: &[Operand],
-        pointer: Varnode,
-    ) -> Option<usize> {
+    fn operand_of(&mut self, step: &Step, operands: &[Operand], pointer: Varnode) -> Option<usize> {
         if pointer.space != decompiler::VarSpace::Unique {
             return None;
         }

@@ -1,6 +1,7 @@
 //! Shared returns: an unconditional jump to another function is a call whose
 //! return belongs to the caller.
 
+use crate::operands::plain_flow;
 use crate::pass::{Analysis, Stopped};
 use program::{Address, FlowOverride, FlowType, Program, RefType};
 
@@ -50,7 +51,7 @@ pub(crate) fn set_override(program: &mut Program, at: Address, change: FlowOverr
     let flow = instruction.effective_flow();
     let changed: Vec<_> = program.references.from(at).filter(|r| r.info.kind.is_flow()).collect();
     for mut reference in changed {
-        reference.info.kind = RefType::Flow(flow);
+        reference.info.kind = plain_flow(flow);
         program.references.add(reference);
     }
 }

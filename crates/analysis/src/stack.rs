@@ -47,14 +47,7 @@ impl Follower<'_> {
         }
     }
 
-    fn refer_to_stack(
-        &mut self,
-        at: u64,
-        mode: u8,
-        shown: usize,
-        operand: &Operand,
-        offset: i64,
-    ) {
+    fn refer_to_stack(&mut self, at: u64, mode: u8, shown: usize, operand: &Operand, offset: i64) {
         let number = shown as i8;
         let stored = self.program.references.from(Address::ram(at));
         let mut stored = stored.filter(|r| r.operand == number).map(|r| r.to.space);
@@ -105,9 +98,9 @@ impl Follower<'_> {
 
     /// x86 numbers its registers alike in all widths: the frame pointer follows the stack's.
     fn is_frame_pointer(&self, register: RegisterVarnode) -> bool {
-        self.machine.stack.is_some_and(|stack| {
-            register.offset == stack.offset + u64::from(stack.size)
-        })
+        self.machine
+            .stack
+            .is_some_and(|stack| register.offset == stack.offset + u64::from(stack.size))
     }
 
     /// Whether an instruction of x86 loads an address.
