@@ -4,7 +4,7 @@
 use crate::code::CodeReader;
 use crate::operands;
 use crate::pass::{Monitor, run};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use decompiler::Language;
 use program::{
     Address, AddressRange, AddressSet, FlowOverride, FlowType, Function, Instruction, Parameter,
