@@ -5,10 +5,12 @@ use crate::code::CodeReader;
 use crate::follow::{Facts, Follower};
 use crate::machine::{Family, Machine};
 use crate::pass::{Analysis, Stopped};
-use crate::stack;
+use crate::scalars;
+use crate::stack::{self, StackAccess};
 use decompiler::Language;
 use program::{
-    Address, Function, LocalVariable, Program, SourceType, SpaceId, Storage, StoragePiece,
+    Address, AddressRange, AddressSet, Function, LocalVariable, Program, SourceType, SpaceId,
+    Storage, StoragePiece,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,7 +34,36 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         }
         analysis.step((done * BATCH) as f32 / functions.len().max(1) as f32)?;
     }
+    let rest = outside_functions(&snapshot);
+    if !rest.is_empty() {
+        let reader = CodeReader::new(analysis.language);
+        let facts = Follower::new(&snapshot, &machine, reader).follow_rest(&rest);
+        store_references(analysis.program, &facts);
+    }
+    if machine.family == Family::X86 {
+        scalars::refer(analysis.program, analysis.language);
+    }
     Ok(())
+}
+
+/// The code that belongs to no function.
+fn outside_functions(program: &Program) -> AddressSet {
+    let mut rest = AddressSet::new();
+    let mut run: Option<AddressRange> = None;
+    for (at, instruction) in program.listing.instructions.iter() {
+        if program.functions.containing(*at).is_some() {
+            continue;
+        }
+        let Some(range) = AddressRange::with_length(*at, u64::from(instruction.length)) else {
+            continue;
+        };
+        match &mut run {
+            Some(open) if open.end.checked_add(1) == Some(range.start) => open.end = range.end,
+            _ => run.replace(range).into_iter().for_each(|done| rest.insert(done)),
+        }
+    }
+    run.into_iter().for_each(|done| rest.insert(done));
+    rest
 }
 
 /// Follows some functions; facts in their order.
@@ -64,12 +95,7 @@ fn follow_all(
 
 /// Stores what was found in one function.
 fn store(program: &mut Program, machine: &Machine, entry: Address, facts: Facts) {
-    for (at, references) in &facts.references {
-        for found in references {
-            let from = Address::ram(*at);
-            program.add_reference(from, found.to, found.kind, found.operand, SourceType::Analysis);
-        }
-    }
+    store_references(program, &facts);
     let variables = stack::variables(&facts.stack, machine.parameters_at);
     let Some(function) = program.functions.at(entry).cloned() else { return };
     let is_free = |offset: i64, size: u32| {
@@ -86,7 +112,7 @@ fn store(program: &mut Program, machine: &Machine, entry: Address, facts: Facts)
     if fresh.is_empty() || function.thunk_of.is_some() {
         return;
     }
-    let typed: Vec<_> = fresh.into_iter().map(|v| (v, undefined(program, v.size))).collect();
+    let typed: Vec<_> = fresh.into_iter().map(|v| (v, undefined(program, &v))).collect();
     program.functions.edit(entry, |function| {
         for (variable, data_type) in typed {
             let piece =
@@ -106,13 +132,25 @@ fn store(program: &mut Program, machine: &Machine, entry: Address, facts: Facts)
     });
 }
 
-/// The type of some bytes of which nothing else is known.
-fn undefined(program: &mut Program, size: u32) -> program::TypeId {
-    if (1..=8).contains(&size) {
-        return program.types.undefined(size);
+fn store_references(program: &mut Program, facts: &Facts) {
+    for (at, references) in &facts.references {
+        for found in references {
+            let from = Address::ram(*at);
+            program.add_reference(from, found.to, found.kind, found.operand, SourceType::Analysis);
+        }
     }
-    let byte = program.types.undefined(1);
-    program.types.array_of(byte, size)
+}
+
+/// The type of some bytes of which nothing else is known.
+fn undefined(program: &mut Program, variable: &StackAccess) -> program::TypeId {
+    match variable.size {
+        _ if !variable.accessed => program.types.builtin("undefined"),
+        size @ 1..=8 => program.types.undefined(size),
+        size => {
+            let byte = program.types.undefined(1);
+            program.types.array_of(byte, size)
+        }
+    }
 }
 
 /// The name of a stack variable that nobody named.

@@ -2,10 +2,11 @@
 
 use crate::follow::Follower;
 use crate::machine::Family;
+use crate::operands::plain_flow;
 use crate::refer::{Place, Use};
 use crate::values::{self, Base, Known, Reading, Value, mask};
 use decompiler::{Opcode, PcodeOp, VarSpace, Varnode};
-use program::{Address, RefType, SpaceId};
+use program::{Address, FlowOverride, FlowType, RefType, SpaceId};
 use std::rc::Rc;
 
 /// A place that a load or store touches.
@@ -219,8 +220,7 @@ impl Follower<'_> {
         let pointer = op.inputs.get(1).copied();
         if place.base == Base::RAM {
             let known = !place.suspect;
-            let size = op.output.or(op.inputs.get(2).copied()).map_or(0, |v| v.size);
-            let usage = Use { kind, opcode: op.opcode, known, existing: false, pointer, size };
+            let usage = Use { kind, opcode: op.opcode, known, existing: false, pointer };
             self.refer(index, Place::Ram(place.offset), usage);
             return;
         }
@@ -262,10 +262,24 @@ impl Follower<'_> {
         {
             let flow = self.steps[index].flow;
             let known = value.is_some_and(|value| value.known != Known::Suspect);
-            let usage = Use { known, ..Use::known(RefType::Flow(flow), Opcode::CallInd) };
+            let kind = self.computed_kind(index, flow);
+            let usage = Use { known, ..Use::known(kind, Opcode::CallInd) };
             self.refer(index, Place::of(target), usage);
         }
         self.called(index, target);
+    }
+
+    /// The kind of a computed call's reference. A jump that was made a call after its target had
+    /// been found keeps no note of the return: all but those through a pointer that they name.
+    fn computed_kind(&self, index: usize, flow: FlowType) -> RefType {
+        let step = &self.steps[index];
+        let mut stored = self.program.references.from(Address::ram(step.at));
+        let named = stored.any(|r| r.info.kind == RefType::Flow(FlowType::Indirection));
+        if named || step.flow_override == FlowOverride::None {
+            RefType::Flow(flow)
+        } else {
+            plain_flow(flow)
+        }
     }
 
     /// A computed jump through a known value.

@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::stack::StackAccess;
 use crate::values::{Cells, State};
 use decompiler::{Opcode, PcodeOp};
-use program::{Address, FlowOverride, FlowType, Function, Program, RefType};
+use program::{Address, AddressSet, FlowOverride, FlowType, Function, Program, RefType, SpaceId};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -119,30 +119,62 @@ impl<'a> Follower<'a> {
 
     /// Follows one function from its entry.
     pub(crate) fn follow(&mut self, function: &Function) -> Facts {
-        self.prepare(function);
-        if self.step_index(self.entry).is_some() {
+        self.prepare(&function.body);
+        self.follow_from(function.entry.offset);
+        self.finish()
+    }
+
+    /// Follows code that belongs to no function: first from where it is called, then from its
+    /// first instruction that nothing led to yet.
+    pub(crate) fn follow_rest(&mut self, code: &AddressSet) -> Facts {
+        self.prepare(code);
+        let program = self.program;
+        let called =
+            |at: u64| program.references.to(Address::ram(at)).any(|r| r.info.kind.is_call());
+        let starts: Vec<u64> = self.steps.iter().map(|step| step.at).collect();
+        for at in starts.iter().copied().filter(|at| called(*at)) {
+            self.follow_from(at);
+        }
+        for (index, at) in starts.iter().enumerate() {
+            if !self.steps[index].visited && !in_delay_slot(program, *at) {
+                self.follow_from(*at);
+            }
+        }
+        // There is no frame where there is no function.
+        self.stack.clear();
+        for found in self.found.values_mut() {
+            found.retain(|found| found.to.space != SpaceId::STACK);
+        }
+        self.finish()
+    }
+
+    fn follow_from(&mut self, entry: u64) {
+        self.entry = entry;
+        self.state = State::default();
+        self.branched = false;
+        if self.step_index(entry).is_some() {
             self.set_entry_values();
-            self.push(Way::Start, u64::MAX, self.entry, 0, None, false);
+            self.push(Way::Start, u64::MAX, entry, 0, None, false);
             while let Some(next) = self.pending.pop() {
                 self.take(next);
             }
         }
+    }
+
+    fn finish(&mut self) -> Facts {
         let mut references: Vec<_> = self.found.drain().collect();
         references.sort_unstable_by_key(|(at, _)| *at);
         Facts { references, stack: std::mem::take(&mut self.stack) }
     }
 
-    /// Collects the function's instructions.
-    fn prepare(&mut self, function: &Function) {
-        self.entry = function.entry.offset;
+    /// Collects the instructions of some code.
+    fn prepare(&mut self, code: &AddressSet) {
         self.steps.clear();
         self.ops.clear();
         self.pending.clear();
         self.flows.clear();
-        self.state = State::default();
-        self.branched = false;
         let listing = &self.program.listing;
-        for range in function.body.ranges() {
+        for range in code.ranges() {
             for (at, instruction) in listing.instructions.range(range.start..=range.end) {
                 let next = self.next_of(*at, instruction);
                 self.steps.push(Step {
@@ -365,11 +397,16 @@ impl<'a> Follower<'a> {
         for reference in program.references.from(Address::ram(at)) {
             let computed = matches!(reference.info.kind, RefType::Flow(flow)
                 if flow.is_jump() && flow.is_computed());
-            if computed && reference.to.space == program::SpaceId::RAM {
+            if computed && reference.to.space == SpaceId::RAM {
                 self.push(Way::Jump, at, reference.to.offset, 0, again, false);
             }
         }
     }
+}
+
+/// Whether an instruction stands in the delay slot of another one.
+fn in_delay_slot(program: &Program, at: u64) -> bool {
+    program.listing.instructions.get(&Address::ram(at)).is_some_and(|i| i.in_delay_slot)
 }
 
 /// The operation that a branch inside an instruction leads to; forward only.

@@ -20,6 +20,7 @@ mod pass;
 mod prototypes;
 mod refer;
 mod referenced;
+mod scalars;
 mod shared_returns;
 mod stack;
 mod strings;

@@ -30,6 +30,9 @@ pub(crate) struct Machine {
     pub(crate) global_pointer: Option<(RegisterVarnode, u64)>,
     /// The register that holds a called function's address, by convention.
     pub(crate) call_register: Option<RegisterVarnode>,
+    /// The register that holds the address of the global offset table in linkage stubs, and
+    /// that address.
+    pub(crate) stub_base: Option<(RegisterVarnode, u64)>,
     default: Option<Convention>,
     conventions: Vec<Convention>,
 }
@@ -69,6 +72,7 @@ impl Machine {
             parameters_at: on_stack.unwrap_or(call_push),
             global_pointer: global_pointer(program, language, family),
             call_register: (family == Family::Mips).then(|| language.register("t9")).flatten(),
+            stub_base: stub_base(program, language, family),
             default: default.cloned(),
             conventions,
         }
@@ -104,4 +108,17 @@ fn global_pointer(
         symbols.find(|at: &Address| at.space == SpaceId::RAM)
     });
     Some((language.register("gp")?, found?.offset))
+}
+
+/// Stubs of position-independent code for 32-bit x86 find the global offset table in EBX.
+fn stub_base(
+    program: &Program,
+    language: &Language,
+    family: Family,
+) -> Option<(RegisterVarnode, u64)> {
+    if family != Family::X86 || language.pointer_size() != 4 {
+        return None;
+    }
+    let table = [".got.plt", ".got"].iter().find_map(|name| program.memory.block_named(name))?;
+    Some((language.register("EBX")?, table.start.offset))
 }

@@ -154,6 +154,24 @@ impl Code<'_> {
     }
 }
 
+/// How the instruction at an address uses a place that one of its numbers is the address of.
+pub(crate) fn scalar_kind(
+    reader: &mut CodeReader,
+    program: &Program,
+    at: Address,
+    instruction: &program::Instruction,
+    place: u64,
+) -> RefType {
+    let context = reader.context(instruction.mode);
+    let mut code = Code { reader, program, at, context, ops: None };
+    match code.data_kind(place) {
+        RefType::Data if instruction.flow.is_call() || instruction.flow.is_jump() => {
+            plain_flow(instruction.effective_flow())
+        }
+        kind => kind,
+    }
+}
+
 /// The kind of a reference along a flow, whether or not the flow ends the function.
 pub(crate) fn plain_flow(flow: FlowType) -> RefType {
     RefType::Flow(match flow {

@@ -53,13 +53,11 @@ pub(crate) struct Use {
     pub(crate) existing: bool,
     /// The pointer of a load or store.
     pub(crate) pointer: Option<Varnode>,
-    /// Bytes accessed.
-    pub(crate) size: u32,
 }
 
 impl Use {
     pub(crate) fn known(kind: RefType, opcode: Opcode) -> Use {
-        Use { kind, opcode, known: true, existing: false, pointer: None, size: 0 }
+        Use { kind, opcode, known: true, existing: false, pointer: None }
     }
 
     pub(crate) fn guess(kind: RefType, opcode: Opcode) -> Use {

@@ -16,6 +16,8 @@ pub(crate) struct StackAccess {
     pub(crate) offset: i64,
     /// Bytes used; at least 1.
     pub(crate) size: u32,
+    /// Whether these bytes are read or written, not only pointed at.
+    pub(crate) accessed: bool,
 }
 
 impl Follower<'_> {
@@ -62,7 +64,8 @@ impl Follower<'_> {
         let own = self.reader.operand_pcode(self.program, Address::ram(at), context, shown);
         let kind = access_kind(operand, &own, &ops);
         self.record(at, Address::stack(offset), number, kind);
-        self.stack.push(StackAccess { offset, size: access_size(&ops).max(1) });
+        let size = access_size(&ops);
+        self.stack.push(StackAccess { offset, size: size.max(1), accessed: size > 0 });
     }
 
     /// The operand whose registers and numbers add up to a place in the frame.
@@ -244,7 +247,8 @@ pub(crate) fn variables(accesses: &[StackAccess], parameters_at: i64) -> Vec<Sta
                 let low = touched.iter().map(|v| v.offset).fold(access.offset, i64::min);
                 let high = touched.iter().map(ends).fold(end, i64::max);
                 let size = u32::try_from(high - low).unwrap_or(u32::MAX);
-                variables.splice(from..to, [StackAccess { offset: low, size }]);
+                let joined = StackAccess { offset: low, size, accessed: true };
+                variables.splice(from..to, [joined]);
             }
             None => variables.insert(from, *access),
         }
@@ -258,7 +262,7 @@ mod tests {
 
     #[test]
     fn overlapping_uses_become_one_variable() {
-        let use_of = |offset, size| StackAccess { offset, size };
+        let use_of = |offset, size| StackAccess { offset, size, accessed: true };
         let uses = [use_of(-0x10, 4), use_of(-0x20, 8), use_of(-0x1e, 1), use_of(-0xe, 4)];
         let found = variables(&[&uses[..], &[use_of(8, 8)]].concat(), 8);
         assert_eq!(found, [use_of(-0x20, 8), use_of(-0x10, 6)]);
