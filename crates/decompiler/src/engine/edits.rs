@@ -8,10 +8,7 @@ use ghidra_decompiler::database::Database;
 use ghidra_decompiler::error::Result;
 use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::varnode::Varnode;
-use program::{
-    Address as Place, CommentKind, FlowOverride, FlowType, Function, LocalVariable, Program,
-    RefType,
-};
+use program::{Address as Place, CommentKind, FlowOverride, Function, LocalVariable, Program};
 
 use super::prototype::place;
 use super::symbols::{Symbols, engine_name};
@@ -93,8 +90,7 @@ fn first_use(symbols: &Symbols, entry: Place, local: &LocalVariable) -> Address 
     symbols.address(Place::new(entry.space, offset))
 }
 
-/// Tells the engine about flow that is not what the instructions say, and about jumps that leave
-/// the function: those are calls in its last statement.
+/// Tells the engine about flow that is not what the instructions say.
 pub(crate) fn feed_flow(
     data: &mut Funcdata,
     program: &Program,
@@ -105,9 +101,6 @@ pub(crate) fn feed_flow(
         let inside = program.listing.instructions.range(range.start..=range.end);
         for (address, instruction) in inside {
             let change = match instruction.flow_override {
-                FlowOverride::None if leaves(program, function, *address, instruction.flow) => {
-                    "callreturn"
-                }
                 FlowOverride::None => continue,
                 FlowOverride::Branch => "branch",
                 FlowOverride::Call => "call",
@@ -120,22 +113,8 @@ pub(crate) fn feed_flow(
     Ok(())
 }
 
-fn leaves(program: &Program, function: &Function, from: Place, flow: FlowType) -> bool {
-    if flow != FlowType::UnconditionalJump {
-        return false;
-    }
-    let jump = program
-        .references
-        .from(from)
-        .find(|reference| reference.info.kind == RefType::Flow(FlowType::UnconditionalJump));
-    jump.is_some_and(|jump| {
-        jump.to != function.entry
-            && !function.body.contains(jump.to)
-            && program.functions.at(jump.to).is_some()
-    })
-}
-
-/// Tells the engine about the comments it prints: those above instructions.
+/// Tells the engine about the comments it prints: those above instructions, and the one that
+/// stands before the function. They come after the engine's own at the same place.
 pub(crate) fn feed_comments(
     architecture: &mut Architecture,
     program: &Program,
@@ -148,9 +127,12 @@ pub(crate) fn feed_comments(
         let first = (range.start, CommentKind::Eol);
         let last = (range.end, CommentKind::Repeatable);
         for ((address, kind), text) in program.comments.range(first..=last) {
-            if *kind == CommentKind::Pre {
-                database.add_comment(Comment::USER2, &entry, &symbols.address(*address), text);
-            }
+            let printed = match kind {
+                CommentKind::Pre => Comment::USER2,
+                CommentKind::Plate if *address == function.entry => Comment::HEADER,
+                _ => continue,
+            };
+            database.add_comment(printed, &entry, &symbols.address(*address), text);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One engine: an architecture of the engine crate, told everything about one program's snapshot.
 
+mod assumed;
 mod core_types;
 mod edits;
 mod memory;
@@ -57,6 +58,13 @@ impl SleighArchitectureHooks for EngineHooks {
         glb.loader = Some(Arc::new(image));
         Ok(())
     }
+}
+
+/// What a run goes by, apart from the engine's own state.
+struct Scene<'a> {
+    watch: &'a Watch,
+    symbols: &'a Symbols,
+    function: &'a Function,
 }
 
 /// An engine and the snapshot it was told.
@@ -133,8 +141,9 @@ impl Engine {
         cancel: &Arc<AtomicBool>,
     ) -> Result<Decompilation> {
         let tokens = Arc::clone(&self.tokens);
-        self.run(program, entry, limits, cancel, |data, architecture, watch| {
-            perform(data, architecture, watch)?;
+        self.run(program, entry, limits, cancel, |data, architecture, scene| {
+            perform(data, architecture, scene.watch)?;
+            edits::feed_comments(architecture, program, scene.symbols, scene.function);
             tokens.lock().clear();
             architecture
                 .with_printer(Some(&mut *data), |printer, context| printer.doc_function(context))?;
@@ -169,7 +178,7 @@ impl Engine {
         entry: Place,
         limits: &Limits,
         cancel: &Arc<AtomicBool>,
-        work: impl FnOnce(&mut Funcdata, &mut Architecture, &Watch) -> Result<T>,
+        work: impl FnOnce(&mut Funcdata, &mut Architecture, Scene<'_>) -> Result<T>,
     ) -> Result<T> {
         let function = program.functions.at(entry).filter(|_| entry.space == SpaceId::RAM);
         let function =
@@ -180,12 +189,13 @@ impl Engine {
         self.architecture.max_instructions = limits.instructions;
         let symbol = self.symbols.add_function(&mut self.architecture, program, entry)?;
         self.feed_callees(program, &function)?;
+        assumed::feed(&mut self.architecture, program, &self.symbols, entry)?;
         let mark = Symbols::mark(&self.architecture)?;
         let watch = Arc::clone(&self.watch);
         let Engine { architecture, types, symbols, .. } = self;
         let result = architecture.with_function(symbol, |data, architecture| {
             tell(data, architecture, program, types, symbols, &function)?;
-            work(data, architecture, &watch)
+            work(data, architecture, Scene { watch: &watch, symbols, function: &function })
         });
         self.last_stop = watch.stop();
         self.clean(symbol, entry, mark)?;
@@ -332,8 +342,7 @@ fn tell(
     prototype::feed(data, architecture, program, types, known)?;
     edits::feed_locals(data, architecture, program, types, symbols, function)?;
     edits::feed_flow(data, program, symbols, function)?;
-    edits::feed_comments(architecture, program, symbols, function);
-    Ok(())
+    symbols.feed_inner_labels(architecture, program, function)
 }
 
 fn perform(data: &mut Funcdata, architecture: &mut Architecture, watch: &Watch) -> Result<()> {

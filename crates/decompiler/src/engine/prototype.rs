@@ -68,7 +68,10 @@ fn feed_signature(
     types: &mut TypeMap,
     signature: &Signature,
 ) -> Result<()> {
-    let written = signature.parameters.iter().filter(|parameter| !parameter.automatic);
+    // The engine adds the pointer to a returned structure by itself.
+    let written = signature.parameters.iter().filter(|parameter| {
+        !parameter.automatic || !parameter.name.starts_with("__return_storage_ptr")
+    });
     let mut pieces = PrototypePieces {
         model: data.get_func_proto().get_model().or(architecture.defaultfp),
         name: data.get_name().to_string(),

@@ -11,8 +11,8 @@ use ghidra_decompiler::types::{TypeId as EngineType, TypeMetatype};
 use ghidra_decompiler::varnode::Varnode;
 use program::data_type::Builtin;
 use program::{
-    Address as Place, AddressRange, CodeUnit, DataUnit, Program, SpaceId, SymbolId, SymbolKind,
-    TypeKind,
+    Address as Place, AddressRange, CodeUnit, DataUnit, Function, Program, SpaceId, SymbolId,
+    SymbolKind, TypeKind,
 };
 
 use super::types::{TypeMap, undefined, unknown};
@@ -56,6 +56,7 @@ impl Symbols {
             }
         }
         symbols.feed_labels(architecture, program)?;
+        symbols.feed_externals(architecture, program)?;
         Ok(symbols)
     }
 
@@ -117,7 +118,6 @@ impl Symbols {
         while at != SymbolId::GLOBAL && path.len() < MAX_NAMESPACES {
             let Some(symbol) = program.symbols.get(at) else { break };
             if !matches!(symbol.kind, SymbolKind::Namespace | SymbolKind::Class) {
-                path.clear();
                 break;
             }
             path.push((at, symbol.name.clone()));
@@ -191,7 +191,7 @@ impl Symbols {
         Ok(())
     }
 
-    /// Labels where nothing is defined, and named places in code.
+    /// Labels where nothing is defined, and places in code that data refers to.
     fn feed_labels(&mut self, architecture: &mut Architecture, program: &Program) -> Result<()> {
         let end = Place::new(SpaceId::RAM, u64::MAX);
         let start = (Place::new(SpaceId::RAM, 0), SymbolId(0));
@@ -207,29 +207,96 @@ impl Symbols {
         places.sort_by_key(|(place, _)| *place);
         places.dedup_by_key(|(place, _)| *place);
         for (place, namespace) in places {
-            if self.functions.contains_key(&place) || !program.memory.contains(place) {
+            if self.functions.contains_key(&place) {
                 continue;
             }
             match program.listing.unit_containing(place) {
                 Some((start, CodeUnit::Instruction(_))) if start == place => {
-                    // A place that is only jumped to gets the engine's own label.
+                    // Those that are only jumped to matter to their own function alone.
                     let stored = program.symbols.primary_at(place).is_some();
                     let meant = |r: program::Reference| !r.info.kind.is_flow();
-                    if !stored && !program.references.to(place).any(meant) {
-                        continue;
+                    if stored || program.references.to(place).any(meant) {
+                        self.add_code_label(architecture, program, place)?;
                     }
-                    let Some(name) = program.label_at(place) else { continue };
-                    let name = engine_name(&name);
-                    let address = self.address(place);
-                    Database::scope_add_code_label(architecture, self.global, &address, &name)?;
                 }
                 Some(_) => {}
                 None => {
-                    let Some(name) = program.label_at(place) else { continue };
+                    let name = if program.memory.contains(place) {
+                        program.label_at(place)
+                    } else {
+                        Some(format!("UNK_{}", program.address_in_name(place)))
+                    };
+                    let Some(name) = name else { continue };
                     let scope = self.scope(architecture, program, namespace)?;
                     let byte = undefined(architecture)?;
                     self.add_place(architecture, scope, place, &name, byte, false)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_code_label(
+        &self,
+        architecture: &mut Architecture,
+        program: &Program,
+        place: Place,
+    ) -> Result<()> {
+        if let Some(name) = program.label_at(place) {
+            let name = engine_name(&name);
+            let address = self.address(place);
+            Database::scope_add_code_label(architecture, self.global, &address, &name)?;
+        }
+        Ok(())
+    }
+
+    /// Labels of the places inside of a function that are jumped to.
+    pub(crate) fn feed_inner_labels(
+        &self,
+        architecture: &mut Architecture,
+        program: &Program,
+        function: &Function,
+    ) -> Result<()> {
+        for range in function.body.ranges() {
+            for place in program.references.destinations(range.start, range.end) {
+                let known = self.functions.contains_key(&place)
+                    || program.symbols.primary_at(place).is_some()
+                    || program.references.to(place).any(|r| !r.info.kind.is_flow())
+                    || !program.listing.instructions.contains_key(&place);
+                if !known {
+                    self.add_code_label(architecture, program, place)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Pointers that the system fills in with functions of other libraries. Those have no place
+    /// in memory; a space that holds no memory of the program gives them one.
+    fn feed_externals(&mut self, architecture: &mut Architecture, program: &Program) -> Result<()> {
+        let Some(space) = architecture.manager.get_space_by_name("OTHER") else { return Ok(()) };
+        let end = Place::new(SpaceId::EXTERNAL, u64::MAX);
+        let externals: Vec<Place> =
+            program.references.destinations(Place::new(SpaceId::EXTERNAL, 0), end).collect();
+        for external in externals {
+            if program.functions.at(external).is_none() {
+                continue;
+            }
+            let name = engine_name(&program.function_name(external));
+            let target = Address::new(space.clone(), external.offset);
+            let scope = self.scope(architecture, program, program.function_namespace(external))?;
+            let symbol = Database::scope_add_function(architecture, scope, &target, &name)?;
+            self.functions.insert(external, symbol);
+            let slots = program.references.to(external).map(|r| r.from);
+            let slots: Vec<Place> = slots
+                .filter(|slot| slot.space == SpaceId::RAM)
+                .filter(|slot| !program.listing.instructions.contains_key(slot))
+                .filter(|slot| program.functions.at(*slot).is_none())
+                .collect();
+            for slot in slots {
+                let slot = self.address(slot);
+                let global = self.global;
+                Database::scope_add_external_ref(architecture, global, &slot, &target, &name)?;
             }
         }
         Ok(())
@@ -293,9 +360,48 @@ fn data_type(
     unknown(architecture, unit.length)
 }
 
-/// A name the engine can print: names from files may hold anything.
+/// A name as C text shows it: what C++ does not allow in a name becomes an underscore.
 pub(crate) fn engine_name(name: &str) -> String {
     const LONGEST: usize = 2000;
-    let clean = name.chars().take(LONGEST);
-    clean.map(|c| if c.is_control() || c.is_whitespace() { '_' } else { c }).collect()
+    const OPERATOR: &str = "operator";
+    let is_operator = name.starts_with(OPERATOR);
+    let mut depth = 0_u32;
+    let mut out = String::with_capacity(name.len());
+    for (index, character) in name.chars().take(LONGEST).enumerate() {
+        let in_operator = is_operator && (OPERATOR.len()..OPERATOR.len() + 3).contains(&index);
+        let allowed = match character {
+            '<' => {
+                depth += 1;
+                true
+            }
+            '>' => {
+                depth = depth.saturating_sub(1);
+                true
+            }
+            '_' => true,
+            '0'..='9' => index > 0,
+            '~' => index == 0 || depth > 0 || in_operator,
+            '*' | '(' | ')' | '[' | ']' | '&' => depth > 0 || in_operator,
+            ':' | ',' => depth > 0,
+            '+' | '-' | '|' | '=' | '!' | '/' | '%' | '^' => in_operator,
+            other => other.is_alphabetic(),
+        };
+        out.push(if allowed { character } else { '_' });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::engine_name;
+
+    #[test]
+    fn names_are_what_cpp_allows() {
+        assert_eq!(engine_name("__i686.get_pc_thunk.bx"), "__i686_get_pc_thunk_bx");
+        assert_eq!(engine_name("~Rect"), "~Rect");
+        assert_eq!(engine_name("operator.new"), "operator_new");
+        assert_eq!(engine_name("operator+="), "operator+=");
+        assert_eq!(engine_name("vector<int,a::b>"), "vector<int,a::b>");
+        assert_eq!(engine_name("0day x"), "_day_x");
+    }
 }

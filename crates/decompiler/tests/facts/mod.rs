@@ -84,6 +84,7 @@ pub fn program(truth: &Path, sample: &str, language: &decompiler::Language) -> P
     for comment in dump["comments"].as_array().unwrap() {
         let kind = match text(&comment[1]) {
             "PRE" => CommentKind::Pre,
+            "PLATE" => CommentKind::Plate,
             _ => continue,
         };
         if let Some(at) = address(text(&comment[0])) {
@@ -165,10 +166,12 @@ fn source(name: &str) -> SourceType {
 
 fn namespace(program: &mut Program, path: &str) -> SymbolId {
     let mut parent = SymbolId::GLOBAL;
-    if path == "Global" || path.starts_with("<EXTERNAL>") {
-        return parent;
-    }
+    let path = path.strip_prefix("<EXTERNAL>").unwrap_or(path);
+    let path = path.strip_prefix("::").unwrap_or(path);
     for name in path.split("::") {
+        if matches!(name, "Global" | "") || name.ends_with(".DLL") || name.ends_with(".dll") {
+            continue;
+        }
         let known = program.symbols.named(name).find(|(_, symbol)| {
             symbol.parent == parent
                 && matches!(symbol.kind, SymbolKind::Namespace | SymbolKind::Class)

@@ -1,0 +1,59 @@
+//! Register values that hold when a function is entered, by the conventions of its processor.
+
+use ghidra_decompiler::architecture::Architecture;
+use ghidra_decompiler::error::{Error, Result};
+use ghidra_decompiler::globalcontext::TrackedContext;
+use program::{Address as Place, Program};
+
+use super::symbols::Symbols;
+
+/// Tells the engine what registers hold at a function's entry.
+pub(crate) fn feed(
+    architecture: &mut Architecture,
+    program: &Program,
+    symbols: &Symbols,
+    entry: Place,
+) -> Result<()> {
+    let Some((register, value)) = assumed(program, entry) else { return Ok(()) };
+    let translate = architecture.translator()?;
+    let Ok(register) = translate.get_register(register) else { return Ok(()) };
+    let missing = || Error::Lowlevel("the engine has no context".to_string());
+    let context = architecture.context.as_ref().ok_or_else(missing)?;
+    let mut context = context.lock().map_err(|_| missing())?;
+    let mut all = context.get_tracked_default().clone();
+    all.push(TrackedContext { loc: register, val: value });
+    let from = symbols.address(entry);
+    let to = from.add(1);
+    *context.create_set(&from, &to) = all;
+    Ok(())
+}
+
+fn assumed(program: &Program, entry: Place) -> Option<(&'static str, u64)> {
+    let language = program.info.language_id.as_str();
+    if language.starts_with("MIPS:") {
+        // Position-independent code is called through this register.
+        return Some(("t9", entry.offset));
+    }
+    if language.starts_with("RISCV:") {
+        return Some(("gp", named(program, "__global_pointer$")?));
+    }
+    if language.starts_with("x86:LE:32") {
+        // Stubs of position-independent code reach the table of pointers through this register.
+        let block = program.memory.block_at(entry)?;
+        if !block.name.starts_with(".plt") {
+            return None;
+        }
+        let table = named(program, "_GLOBAL_OFFSET_TABLE_");
+        return Some(("EBX", table.or_else(|| named(program, "__DT_PLTGOT"))?));
+    }
+    None
+}
+
+fn named(program: &Program, name: &str) -> Option<u64> {
+    let mut found = program.symbols.named(name);
+    found.find(|(_, symbol)| symbol.address.space == entry_space()).map(|(_, s)| s.address.offset)
+}
+
+fn entry_space() -> program::SpaceId {
+    program::SpaceId::RAM
+}
