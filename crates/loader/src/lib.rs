@@ -10,11 +10,15 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod archive;
 mod elf;
 mod error;
 mod format;
 mod identity;
 mod language;
+mod pe;
+mod raw;
+mod records;
 
 pub use error::LoadError;
 pub use format::Format;
@@ -51,9 +55,16 @@ pub fn load(
         Format::Auto => Format::detect(&bytes, options)?,
         chosen => chosen,
     };
+    if format == Format::Archive {
+        return archive::load_member(path, &bytes, options);
+    }
     let identity = identity::Identity::new(name, path, &bytes);
     match format {
         Format::Elf => elf::load(identity, bytes, options),
+        Format::Pe => pe::load(identity, bytes, options),
+        Format::Raw => raw::load(identity, bytes, options),
+        Format::IntelHex => records::load_intel(identity, &bytes, options),
+        Format::SRecord => records::load_motorola(identity, &bytes, options),
         other => Err(LoadError::UnknownFormat { found: format!("the {other} format") }),
     }
 }

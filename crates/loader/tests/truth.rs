@@ -258,20 +258,22 @@ fn check(test: &str, wanted: impl Fn(&Sample) -> bool, floors: Floors) {
 }
 
 #[test]
-fn x86_64_and_aarch64_samples_load_as_in_ghidra() {
+fn elf_samples_load_as_in_ghidra() {
     let floors = [
+        (99.4, 99.5),
+        (70.0, 85.0),
         (100.0, 100.0),
-        (83.0, 83.0),
         (100.0, 100.0),
-        (100.0, 100.0),
-        (30.0, 99.8),
-        (2.9, 73.0),
-        (20.0, 96.0),
+        (33.0, 99.9),
+        (4.0, 99.0),
+        (23.0, 96.5),
         (98.0, 100.0),
     ];
-    check(
-        "x86_64_and_aarch64_samples_load_as_in_ghidra",
-        |s| matches!(s.arch(), "x64" | "aarch64"),
-        floors,
-    );
+    check("elf_samples_load_as_in_ghidra", |s| !s.arch().starts_with("win"), floors);
+}
+
+#[test]
+fn pe_samples_load_as_in_ghidra() {
+    let floors = [(0.0, 0.0); 8];
+    check("pe_samples_load_as_in_ghidra", |s| s.arch().starts_with("win"), floors);
 }

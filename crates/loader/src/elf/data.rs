@@ -17,6 +17,26 @@ impl Loader {
         self.program.define_data(place, data_type, length)
     }
 
+    /// Defines data in place of bytes that only a symbol's size reserved.
+    pub(super) fn redefine(&mut self, place: Address, data_type: TypeId) -> bool {
+        let reserved = self.program.listing.data.get(&place).map(|unit| unit.data_type);
+        if let Some(known) = reserved
+            && self.is_reserved(known)
+        {
+            self.program.listing.data.remove(&place);
+        }
+        self.define(place, data_type)
+    }
+
+    /// Whether a type says nothing but a size.
+    fn is_reserved(&self, data_type: TypeId) -> bool {
+        let types = &self.program.types;
+        match types.get(data_type).map(|t| &t.kind) {
+            Some(program::TypeKind::Array { element, .. }) => types.is_undefined(*element),
+            _ => types.is_undefined(data_type),
+        }
+    }
+
     /// Defines data of a built-in type.
     pub(super) fn define_builtin(&mut self, place: Address, name: &str) -> bool {
         let data_type = self.program.types.builtin(name);
@@ -66,7 +86,14 @@ impl Loader {
         }
         let Some(range) = AddressRange::with_length(place, word) else { return };
         self.program.listing.data.remove_where(range.start..=range.end, |_, _| true);
-        self.define(place, pointer);
+        if self.define(place, pointer) {
+            self.pointers.push(place);
+        }
+    }
+
+    /// The reference that a pointer is by itself.
+    pub(super) fn refer_pointer(&mut self, from: Address, to: Address) {
+        self.program.add_reference(from, to, RefType::Data, 0, SourceType::Default);
     }
 
     /// A data reference from a place to another.
@@ -98,6 +125,8 @@ impl Loader {
             if *size > LARGEST || *size > self.room_at(*place) {
                 continue;
             }
+            // A mark of data claims one byte before any symbol does.
+            let size = if self.data_marks.contains(place) { &1 } else { size };
             if *size <= 8 {
                 let undefined = self.program.types.undefined(*size as u32);
                 self.define(*place, undefined);

@@ -112,10 +112,7 @@ impl ElfSymbol {
 
     /// Whether another file defines it.
     pub(crate) fn is_external(&self) -> bool {
-        self.is_global_or_weak()
-            && self.value == 0
-            && self.size == 0
-            && self.index == object::elf::SHN_UNDEF
+        self.is_global_or_weak() && self.index == object::elf::SHN_UNDEF
     }
 
     pub(crate) fn is_function(&self) -> bool {

@@ -33,8 +33,20 @@ impl Loader {
         self.got_slots.insert(site.symbol, slot);
         self.write_word(slot, site.symbol);
         self.mark_pointer(slot);
-        self.refer_to_value(slot);
         Some(slot)
+    }
+
+    /// Where the program's own table lies, or the made-up one.
+    pub(super) fn got_base(&self) -> Option<u64> {
+        let by_tag = self.file.dynamic.as_ref().and_then(|d| d.value(object::elf::DT_PLTGOT));
+        if let Some(address) = by_tag {
+            return Some(self.ram(address).offset);
+        }
+        let named = self.program.symbols.named("_GLOBAL_OFFSET_TABLE_").next();
+        if let Some((_, symbol)) = named {
+            return Some(symbol.address.offset);
+        }
+        self.block_start(MADE_UP).map(|start| start.offset)
     }
 
     fn make_got(&mut self, length: u64) -> Option<Address> {
@@ -96,20 +108,26 @@ impl Loader {
                 break;
             }
             self.mark_pointer(at);
-            self.refer_to_value(at);
             let Some(next) = at.checked_add(word) else { break };
             at = next;
         }
     }
 
+    /// References from all pointers, now that their bytes are final.
+    pub(super) fn refer_pointers(&mut self) {
+        for place in std::mem::take(&mut self.pointers) {
+            self.refer_to_value(place);
+        }
+    }
+
     /// A reference to where the pointer at a place points, if that is memory.
-    pub(super) fn refer_to_value(&mut self, place: Address) {
+    fn refer_to_value(&mut self, place: Address) {
         let Some(value) = self.program.memory.read_uint(place, self.file.word() as u32) else {
             return;
         };
         let target = Address::ram(value & self.mask);
         if value != 0 && self.program.memory.contains(target) {
-            self.refer(place, target);
+            self.refer_pointer(place, target);
         }
     }
 
@@ -156,15 +174,6 @@ impl Loader {
             _ => PLT_HEAD,
         };
         let (Some(start), end) = (block.start.checked_add(head), block.end()) else { return };
-        let named: Vec<(Address, std::sync::Arc<str>)> = self
-            .program
-            .symbols
-            .in_order((start, program::SymbolId(0)), end)
-            .filter(|(_, s)| s.primary && s.source == program::SourceType::Imported)
-            .map(|(_, s)| (s.address, s.name.clone()))
-            .collect();
-        for (place, name) in named {
-            self.link_function(&name, place);
-        }
+        self.link_named(start, end);
     }
 }

@@ -220,10 +220,9 @@ impl Loader {
         let word = if self.file.header.is_64 { "qword" } else { "dword" };
         let place = self.mark_words(place, word, blooms, "GNU Hash Table - bloom")?;
         let place = self.mark_words(place, "dword", buckets, "GNU Hash Table - buckets")?;
-        self.comment(place, "GNU Hash Table - chain");
         let count = self.file.dynamic_symbols()?.symbols.len() as u64;
-        let dword = self.program.types.builtin("dword");
-        self.define_array(place, dword, count.checked_sub(base)?);
+        let count = count.checked_sub(base)?;
+        self.mark_words(place, "dword", count, "GNU Hash Table - chain")?;
         Some(())
     }
 

@@ -9,6 +9,7 @@ mod got;
 mod layout;
 mod machine;
 mod markup;
+mod mips;
 mod names;
 mod notes;
 mod place;
@@ -46,9 +47,17 @@ struct Loader {
     externals: Externals,
     /// Places at which symbols or headers say that a function starts.
     function_starts: BTreeSet<Address>,
+    /// Places at which mapping symbols say that data begins.
+    data_marks: BTreeSet<Address>,
     relocations: Vec<Relocation>,
     /// Slots of the made-up offset table by symbol address.
     got_slots: HashMap<u64, Address>,
+    /// Pointers that were marked; what they refer to is known at the end.
+    pointers: Vec<Address>,
+    /// Upper halves of addresses that wait for the lower ones (MIPS).
+    upper_halves: Vec<relocate::mips::Upper>,
+    /// Distances by the instruction with their upper part (RISC-V).
+    upper_parts: HashMap<u64, u64>,
     types: types::ElfTypes,
 }
 
@@ -89,8 +98,12 @@ pub(crate) fn load(
         symbol_places: Vec::new(),
         externals: Externals::default(),
         function_starts: BTreeSet::new(),
+        data_marks: BTreeSet::new(),
         relocations: Vec::new(),
         got_slots: HashMap::new(),
+        pointers: Vec::new(),
+        upper_halves: Vec::new(),
+        upper_parts: HashMap::new(),
         types: types::ElfTypes::default(),
     };
     loader.run();
@@ -124,13 +137,16 @@ impl Loader {
         self.mark_interpreter();
         self.mark_strings();
         self.load_symbols();
+        self.load_mips();
         self.load_entries();
         self.relocate();
+        self.relocate_mips_got();
         self.mark_got();
         self.mark_hash_tables();
         self.mark_notes();
         self.mark_versions();
         self.protect();
+        self.refer_pointers();
         self.finish_symbols();
         self.finish_relocations();
     }

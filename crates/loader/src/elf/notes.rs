@@ -86,7 +86,7 @@ impl Loader {
         let byte = self.program.types.builtin("byte");
         let hash = self.program.types.array_of(byte, head.data_size);
         let data_type = self.note_type("GnuBuildId", &[(hash, "hash", "")]);
-        self.define(place, data_type).then_some(())
+        self.redefine(place, data_type).then_some(())
     }
 
     fn mark_abi_tag(&mut self, place: Address) -> Option<()> {
@@ -101,7 +101,7 @@ impl Loader {
             (version, "requiredKernelVersion", "Major.minor.patch"),
         ];
         let data_type = self.note_type("NoteAbiTag", &rest);
-        self.define(place, data_type).then_some(())
+        self.redefine(place, data_type).then_some(())
     }
 
     fn mark_properties(&mut self, place: Address, length: u64) -> Option<()> {
@@ -110,7 +110,7 @@ impl Loader {
             return None;
         }
         let data_type = self.note_type("NoteGnuProperty_4", &[]);
-        if !self.define(place, data_type) {
+        if !self.redefine(place, data_type) {
             return None;
         }
         let end = (16 + u64::from(head.data_size)).min(length);

@@ -2,6 +2,12 @@
 //! machine's own rules say what to write.
 
 mod aarch64;
+mod arm;
+mod bits;
+pub(super) mod mips;
+mod ppc;
+mod riscv;
+mod x86;
 mod x86_64;
 
 use super::Loader;
@@ -30,6 +36,10 @@ pub(super) struct Site {
     pub(super) symbol: u64,
     /// Whether a symbol is named but has no place.
     pub(super) unresolved: bool,
+    /// Whether the symbol is code of the mode that odd addresses select.
+    pub(super) odd: bool,
+    /// Whether the symbol is one of the EXTERNAL block's.
+    pub(super) external: bool,
     pub(super) name: Arc<str>,
 }
 
@@ -126,6 +136,8 @@ impl Loader {
             addend: reloc.addend,
             symbol: target.map_or(0, |t| t.offset),
             unresolved: index != 0 && target.is_none(),
+            odd: symbol.is_some_and(|s| s.is_function() && s.value & 1 != 0),
+            external: target.is_some_and(|t| self.is_external_place(t)),
             name: symbol.map_or_else(|| Arc::from(""), |s| Arc::clone(&s.name)),
         }
     }
@@ -140,7 +152,12 @@ impl Loader {
         }
         match self.file.header.machine {
             object::elf::EM_X86_64 => x86_64::apply(self, site),
+            object::elf::EM_386 | object::elf::EM_IAMCU => x86::apply(self, site),
             object::elf::EM_AARCH64 => aarch64::apply(self, site),
+            object::elf::EM_ARM => arm::apply(self, site),
+            object::elf::EM_MIPS | object::elf::EM_MIPS_RS3_LE => mips::apply(self, site),
+            object::elf::EM_RISCV => riscv::apply(self, site),
+            object::elf::EM_PPC | object::elf::EM_PPC64 => ppc::apply(self, site),
             _ => Outcome::Unsupported,
         }
     }
@@ -187,31 +204,9 @@ impl Loader {
         }
     }
 
-    /// Writes a pointer and marks it as one.
+    /// Writes a pointer.
     pub(super) fn patch_pointer(&mut self, site: &Site, value: u64) -> Outcome {
-        let outcome = self.patch(site, value, self.file.word() as u8);
-        if matches!(outcome, Outcome::Applied(_)) && !self.file.is_relocatable() {
-            self.mark_relocated(site.place);
-        }
-        outcome
-    }
-
-    /// A relocated word is a pointer, unless something larger is known there.
-    fn mark_relocated(&mut self, place: Address) {
-        let word = self.file.word() as u32;
-        let undefined = match self.program.listing.data_containing(place) {
-            None => true,
-            Some((start, unit)) => {
-                start == place
-                    && unit.length == word
-                    && self.program.types.is_undefined(unit.data_type)
-            }
-        };
-        let executable = self.program.memory.block_at(place).is_some_and(|b| b.permissions.execute);
-        if undefined && !executable {
-            self.mark_pointer(place);
-            self.refer_to_value(place);
-        }
+        self.patch(site, value, self.file.word() as u8)
     }
 }
 

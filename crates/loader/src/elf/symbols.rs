@@ -55,6 +55,10 @@ impl Loader {
         if symbol.is_object() && (1..1 << 31).contains(&symbol.size) {
             sized.insert(place, symbol.size);
         }
+        if is_mapping_symbol(&self.file, symbol) {
+            self.map_mode(symbol, place);
+            return Some(place);
+        }
         let place = self.code_place(symbol, place);
         if symbol.kind != object::elf::STT_SECTION && !symbol.name.is_empty() {
             self.name_symbol(symbol, place, external);
@@ -83,9 +87,11 @@ impl Loader {
         if symbol.index == SHN_COMMON {
             return Fate::External;
         }
-        // Absolute values are numbers, not places; other reserved indices mean
-        // nothing here.
-        if symbol.index == SHN_ABS || reserved {
+        // Absolute values do not move with the image.
+        if symbol.index == SHN_ABS {
+            return Fate::At(Address::ram(symbol.value & self.mask));
+        }
+        if reserved {
             return Fate::Skip;
         }
         if symbol.index == SHN_UNDEF && symbol.is_external() {
@@ -141,17 +147,24 @@ impl Loader {
     }
 
     fn arm_place(&mut self, symbol: &ElfSymbol, place: Address) -> Address {
-        let name: &str = &symbol.name;
-        if name == "$t" || name.starts_with("$t.") {
-            self.set_mode(place, 1);
-        } else if name == "$a" || name.starts_with("$a.") {
-            self.set_mode(place, 0);
-        } else if symbol.is_function() && place.offset & 1 != 0 {
+        if symbol.is_function() && place.offset & 1 != 0 {
             let place = Address::new(place.space, place.offset & !1);
             self.set_mode(place, 1);
             return place;
         }
         place
+    }
+
+    /// Mapping symbols say where code of which mode and data begins.
+    fn map_mode(&mut self, symbol: &ElfSymbol, place: Address) {
+        match symbol.name.as_bytes().get(1) {
+            Some(b't') => self.set_mode(place, 1),
+            Some(b'a') => self.set_mode(place, 0),
+            Some(b'd') => {
+                self.data_marks.insert(place);
+            }
+            _ => {}
+        }
     }
 
     fn set_mode(&mut self, place: Address, mode: u8) {
@@ -173,7 +186,10 @@ impl Loader {
             self.link_function(&symbol.name, place);
             return;
         }
-        self.label(place, &symbol.name, primary);
+        let id = self.label(place, &symbol.name, primary);
+        if symbol.index == object::elf::SHN_ABS {
+            self.program.symbols.edit(id, |s| s.pinned = true);
+        }
         if symbol.is_global_or_weak() && !external {
             self.program.entry_points.insert(place, ());
         }
@@ -182,18 +198,35 @@ impl Loader {
         }
     }
 
-    /// Adds an imported label; a primary one takes over unless its name says
+    /// Adds an imported label; a function without a name of its own takes it.
+    /// Otherwise a primary one takes over unless its name says
     /// that it is of the lesser kind.
     pub(super) fn label(&mut self, place: Address, name: &str, primary: bool) -> SymbolId {
         let name: String = name
             .chars()
             .map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c })
             .collect();
+        if let Some(id) = self.name_thunk(place, &name) {
+            return id;
+        }
         let id = self.program.add_label(place, &name, SymbolId::GLOBAL, SourceType::Imported);
         if primary {
             self.make_primary(id, place, &name);
         }
         id
+    }
+
+    /// Names the nameless function at a place, if there is one.
+    fn name_thunk(&mut self, place: Address, name: &str) -> Option<SymbolId> {
+        let (id, symbol) = self.program.symbols.primary_at(place)?;
+        if symbol.kind != SymbolKind::Function || !symbol.name.is_empty() {
+            return None;
+        }
+        self.program.symbols.edit(id, |s| {
+            s.name = name.into();
+            s.source = SourceType::Imported;
+        });
+        Some(id)
     }
 
     fn make_primary(&mut self, id: SymbolId, place: Address, name: &str) {
@@ -217,8 +250,8 @@ impl Loader {
         use object::elf as e;
         let entry = self.file.header.entry;
         if entry != 0 && !self.file.is_relocatable() {
-            let place = self.entry_function("entry", entry);
-            self.refer_from_header("e_entry", place);
+            self.entry_function("entry", entry);
+            self.refer_from_header("e_entry", self.ram(entry));
         }
         self.dynamic_entry(e::DT_INIT, "_DT_INIT");
         self.entry_array(e::DT_INIT_ARRAY, e::DT_INIT_ARRAYSZ, "_INIT_");
@@ -251,8 +284,7 @@ impl Loader {
             let value = self.array_value(at, value);
             let ends = value == 0 || value == self.mask;
             if !ends {
-                let target = self.entry_function(&format!("{name}{index}"), value);
-                self.refer(place, target);
+                self.entry_function(&format!("{name}{index}"), value);
             }
         }
     }
@@ -279,7 +311,8 @@ impl Loader {
             return place;
         }
         if self.function_starts.insert(place) {
-            self.label(place, name, true);
+            let id = self.label(place, name, false);
+            self.program.symbols.make_primary(id);
         }
         self.program.entry_points.insert(place, ());
         place
@@ -337,5 +370,18 @@ impl Loader {
                 self.program.modes.insert(start, 0);
             }
         }
+    }
+}
+
+/// Whether a symbol only says what the bytes at its place are.
+fn is_mapping_symbol(file: &ElfFile, symbol: &ElfSymbol) -> bool {
+    let kinds: &[u8] = match file.header.machine {
+        object::elf::EM_ARM => b"atd",
+        object::elf::EM_AARCH64 => b"xd",
+        _ => return false,
+    };
+    match symbol.name.as_bytes() {
+        [b'$', kind] | [b'$', kind, b'.', ..] => kinds.contains(kind),
+        _ => false,
     }
 }

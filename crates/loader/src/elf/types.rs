@@ -59,7 +59,12 @@ impl Loader {
         id
     }
 
-    fn enumeration(&mut self, name: String, length: u32, values: Vec<(u32, &str)>) -> TypeId {
+    pub(super) fn enumeration(
+        &mut self,
+        name: String,
+        length: u32,
+        values: Vec<(u32, &str)>,
+    ) -> TypeId {
         let mut values: Vec<_> =
             values.into_iter().map(|(v, n)| (n.into(), i64::from(v), "".into())).collect();
         values.sort_by(|a: &(std::sync::Arc<str>, i64, _), b| (a.1, &a.0).cmp(&(b.1, &b.0)));

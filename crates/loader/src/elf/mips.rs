@@ -1,0 +1,149 @@
+//! What MIPS adds: register information, and an offset table that the dynamic
+//! symbol table describes instead of relocations.
+
+use super::Loader;
+use program::{Address, Relocation, SymbolId};
+use std::sync::Arc;
+
+const DT_MIPS_LOCAL_GOTNO: u32 = 0x7000_000a;
+const DT_MIPS_GOTSYM: u32 = 0x7000_0013;
+const DT_MIPS_GP_VALUE: u32 = 0x7000_0030;
+const PT_MIPS_REGINFO: u32 = 0x7000_0000;
+const SHT_MIPS_REGINFO: u32 = 0x7000_0006;
+
+/// General registers in the order of their bits.
+const REGISTERS: [&str; 32] = [
+    "gpr_zero", "gpr_at", "gpr_v0", "gpr_v1", "gpr_a0", "gpr_a1", "gpr_a2", "gpr_a3", "gpr_t0",
+    "gpr_t1", "gpr_t2", "gpr_t3", "gpr_t4", "gpr_t5", "gpr_t6", "gpr_t7", "gpr_s0", "gpr_s1",
+    "gpr_s2", "gpr_s3", "gpr_s4", "gpr_s5", "gpr_s6", "gpr_s7", "gpr_t8", "gpr_t9", "gpr_k0",
+    "gpr_k1", "gpr_gp", "gpr_sp", "gpr_fp", "gpr_ra",
+];
+
+impl Loader {
+    fn is_mips(&self) -> bool {
+        self.file.header.machine == object::elf::EM_MIPS
+    }
+
+    /// Register information and the base of the offset table.
+    pub(super) fn load_mips(&mut self) {
+        if !self.is_mips() {
+            return;
+        }
+        let file = Arc::clone(&self.file);
+        let section = file.sections.iter().position(|s| s.kind == SHT_MIPS_REGINFO);
+        let segment = file.segments.iter().position(|s| s.kind == PT_MIPS_REGINFO);
+        let place = match (section, segment) {
+            (Some(index), _) => self.section_place(index, 0),
+            (None, Some(index)) => self.segment_place(index, 0),
+            (None, None) => None,
+        };
+        if let Some(place) = place {
+            self.mark_register_info(place);
+        }
+        let value = file.dynamic.as_ref().and_then(|d| d.value(DT_MIPS_GP_VALUE));
+        if let Some(value) = value {
+            let place = self.ram(value);
+            self.label(place, "_mips_gp_value", false);
+        }
+    }
+
+    fn mark_register_info(&mut self, place: Address) {
+        let wide = self.file.header.is_64;
+        let values = (0u32..).zip(REGISTERS).map(|(bit, name)| (1u32 << bit, name)).collect();
+        let name = self.class_name("GPRMask_MIPS");
+        let mask = self.enumeration(name, 4, values);
+        let (dword, qword) =
+            (self.program.types.builtin("dword"), self.program.types.builtin("qword"));
+        let others = self.program.types.array_of(dword, 4);
+        let mut members = vec![(mask, "ri_gprmask", "")];
+        if wide {
+            members.push((dword, "ri_pad", ""));
+        }
+        members.push((others, "", ""));
+        members.push((if wide { qword } else { dword }, "ri_gp_value", ""));
+        let name = self.class_name("RegInfo_MIPS");
+        let data_type = self.elf_struct(&name, &members);
+        self.define(place, data_type);
+        let at = place.checked_add(if wide { 24 } else { 20 });
+        let value = at.and_then(|at| self.read_value(at, self.file.word() as u32));
+        // The value is a constant of the linker's, not an address to move.
+        if let Some(value) = value {
+            let id = self.label(Address::ram(value & self.mask), "_mips_gp0_value", false);
+            self.program.symbols.edit(id, |s| s.pinned = true);
+        }
+    }
+
+    /// Fills and moves the entries of the offset table: first local ones, then
+    /// one for each dynamic symbol from a certain one on.
+    pub(super) fn relocate_mips_got(&mut self) {
+        if !self.is_mips() || self.file.is_relocatable() {
+            return;
+        }
+        let file = Arc::clone(&self.file);
+        let value = |tag| file.dynamic.as_ref().and_then(|d| d.value(tag));
+        let got = value(object::elf::DT_PLTGOT);
+        let (Some(got), Some(locals), Some(first)) =
+            (got, value(DT_MIPS_LOCAL_GOTNO), value(DT_MIPS_GOTSYM))
+        else {
+            return;
+        };
+        let start = self.ram(got);
+        let word = file.word();
+        let most = file.bytes.len() as u64 / word;
+        self.fill_global_entries(start, locals, first);
+        let count = file.dynamic_symbols().map_or(0, |t| t.symbols.len() as u64);
+        let entries = locals.saturating_add(count.saturating_sub(first)).min(most);
+        for index in 0..entries {
+            let Some(at) = start.checked_add(index * word) else { break };
+            let Some(stored) = self.read_value(at, word as u32) else { break };
+            if stored != 0 && self.delta != 0 {
+                self.move_entry(at, stored.wrapping_add(self.delta));
+            }
+        }
+    }
+
+    fn move_entry(&mut self, at: Address, value: u64) {
+        if self.write_word(at, value) {
+            self.relocations.push(Relocation {
+                address: at,
+                kind: 0,
+                symbol: "".into(),
+                length: self.file.word() as u8,
+                applied: true,
+            });
+        }
+    }
+
+    /// Entries that the linker left zero get their symbol's place; it is moved
+    /// with the others afterwards.
+    fn fill_global_entries(&mut self, start: Address, locals: u64, first: u64) {
+        let file = Arc::clone(&self.file);
+        let Some(table) = file.symbol_tables.iter().position(|t| t.dynamic) else { return };
+        let places = self.symbol_places.get(table).cloned().unwrap_or_default();
+        let word = file.word();
+        for (index, place) in places.iter().enumerate() {
+            let Some(from) = (index as u64).checked_sub(first) else { continue };
+            let Some(place) = place else { continue };
+            let at = locals.checked_add(from).and_then(|n| n.checked_mul(word));
+            let Some(at) = at.and_then(|at| start.checked_add(at)) else { break };
+            if self.read_value(at, word as u32) == Some(0) {
+                self.move_entry(at, place.offset.wrapping_sub(self.delta));
+            }
+        }
+    }
+
+    /// Links every imported primary symbol of a range to the external function
+    /// of its name.
+    pub(super) fn link_named(&mut self, start: Address, end: Address) {
+        let named: Vec<(Address, Arc<str>)> = self
+            .program
+            .symbols
+            .in_order((start, SymbolId(0)), end)
+            .filter(|(_, s)| s.primary && s.source == program::SourceType::Imported)
+            .map(|(_, s)| (s.address, s.name.clone()))
+            .collect();
+        for (place, name) in named {
+            self.link_function(&name, place);
+        }
+    }
+}

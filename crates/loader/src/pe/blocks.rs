@@ -1,0 +1,90 @@
+//! Memory blocks of a PE file: its headers, then its sections.
+
+use super::Loader;
+use program::{Address, BlockSource, MemoryBlock, Permissions};
+use std::sync::Arc;
+
+impl Loader {
+    pub(super) fn make_blocks(&mut self) {
+        let file = Arc::clone(&self.file);
+        let size = file.bytes.len() as u64;
+        // Headers end where the first section begins at the latest.
+        let first = file.sections.iter().map(|s| u64::from(s.address)).filter(|a| *a > 0).min();
+        let headers = u64::from(file.headers_size).max(0x200).min(size);
+        let headers = headers.min(first.unwrap_or(u64::MAX)).max(1);
+        let read = Permissions { read: true, ..Permissions::default() };
+        self.add_block("Headers", self.place(0), headers, Some((0, headers)), read);
+        for section in &file.sections {
+            let unit = file.alignment();
+            let wanted = if section.virtual_size == 0 {
+                u64::from(section.raw_size).min(size)
+            } else {
+                u64::from(section.virtual_size)
+            };
+            let Some(length) = wanted.checked_next_multiple_of(unit).filter(|n| *n > 0) else {
+                continue;
+            };
+            let bytes = self.raw_part(section, length);
+            let permissions = Permissions {
+                read: section.flags & object::pe::IMAGE_SCN_MEM_READ != 0,
+                write: section.flags & object::pe::IMAGE_SCN_MEM_WRITE != 0,
+                execute: section.flags & object::pe::IMAGE_SCN_MEM_EXECUTE != 0,
+                ..Permissions::default()
+            };
+            self.add_block(&section.name, self.place(section.address), length, bytes, permissions);
+        }
+    }
+
+    /// File offset and length of a section's bytes, as far as they reach into
+    /// its memory. The system reads whole file units.
+    fn raw_part(&mut self, section: &super::file::Section, length: u64) -> Option<(u64, u64)> {
+        let size = self.file.bytes.len() as u64;
+        let offset = u64::from(section.raw_offset);
+        if section.raw_size == 0 || offset == 0 {
+            return None;
+        }
+        let unit = u64::from(self.file.file_alignment).clamp(1, 0x1_0000);
+        let raw = u64::from(section.raw_size).next_multiple_of(unit).min(length);
+        let available = size.saturating_sub(offset);
+        if u64::from(section.raw_size) > available {
+            let (name, raw) = (&section.name, section.raw_size);
+            let text = format!(
+                "section {name} takes 0x{raw:x} bytes at file offset 0x{offset:x}, the file has 0x{available:x}"
+            );
+            self.warn(text);
+        }
+        (available > 0).then_some((offset, raw.min(available)))
+    }
+
+    fn add_block(
+        &mut self,
+        name: &str,
+        start: Address,
+        length: u64,
+        bytes: Option<(u64, u64)>,
+        permissions: Permissions,
+    ) {
+        let room = (self.mask - start.offset).saturating_add(1);
+        let after = self
+            .program
+            .memory
+            .blocks()
+            .iter()
+            .find(|b| b.start > start)
+            .map_or(u64::MAX, |b| b.start.offset - start.offset);
+        let length = length.min(room).min(after);
+        let source = match bytes {
+            Some((offset, length)) => BlockSource::Bytes {
+                bytes: Arc::clone(&self.file.bytes),
+                offset: usize::try_from(offset).unwrap_or(usize::MAX),
+                length: usize::try_from(length).unwrap_or(usize::MAX),
+            },
+            None => BlockSource::Uninitialized,
+        };
+        let mut block = MemoryBlock::new(name, start, length, source);
+        block.permissions = permissions;
+        if self.program.memory.add_block(block).is_err() {
+            self.warn(format!("section {name} overlaps another one and was left out"));
+        }
+    }
+}

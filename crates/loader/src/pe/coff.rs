@@ -1,0 +1,69 @@
+//! COFF symbols that a linker left in the image.
+
+use super::Loader;
+use object::LittleEndian as LE;
+use object::pe;
+use std::sync::Arc;
+
+/// Bytes of one symbol.
+const SYMBOL: u64 = 18;
+
+impl Loader {
+    pub(super) fn load_coff_symbols(&mut self) {
+        let file = Arc::clone(&self.file);
+        if file.symbol_table == 0 {
+            return;
+        }
+        let fitting =
+            (file.bytes.len() as u64).saturating_sub(u64::from(file.symbol_table)) / SYMBOL;
+        let count = u64::from(file.symbol_count).min(fitting);
+        if count < u64::from(file.symbol_count) {
+            let announced = file.symbol_count;
+            self.warn(format!(
+                "the symbol table announces {announced} symbols, the file has {count}"
+            ));
+        }
+        let mut index = 0;
+        while index < count {
+            let at = u64::from(file.symbol_table) + SYMBOL * index;
+            let Some(raw) = super::file::at::<pe::ImageSymbol>(&file.bytes, at) else { break };
+            index += 1 + u64::from(raw.number_of_aux_symbols);
+            self.load_coff_symbol(raw);
+        }
+    }
+
+    fn load_coff_symbol(&mut self, raw: &pe::ImageSymbol) {
+        let file = Arc::clone(&self.file);
+        let section = usize::from(raw.section_number.get(LE)).wrapping_sub(1);
+        let Some(section) = file.sections.get(section) else { return };
+        let value = raw.value.get(LE);
+        let describes_section = raw.storage_class == pe::IMAGE_SYM_CLASS_STATIC
+            && raw.number_of_aux_symbols > 0
+            && raw.typ.get(LE) == 0;
+        if describes_section && value == 0 {
+            return;
+        }
+        let Some(name) = self.coff_name(&raw.name) else { return };
+        let Some(offset) = section.address.checked_add(value) else { return };
+        let place = self.place(offset);
+        let Some(block) = self.program.memory.block_at(place) else { return };
+        let executable = block.permissions.execute;
+        let id = self.label(place, &name);
+        let is_function = raw.typ.get(LE) >> 4 & 3 == pe::IMAGE_SYM_DTYPE_FUNCTION;
+        if is_function && executable && self.function_starts.insert(place) {
+            self.program.symbols.make_primary(id);
+        }
+    }
+
+    /// A name of up to eight bytes, or an offset into the string table.
+    fn coff_name(&self, raw: &[u8; 8]) -> Option<String> {
+        let name = match raw {
+            [0, 0, 0, 0, a, b, c, d] => self.file.string(u32::from_le_bytes([*a, *b, *c, *d]))?,
+            _ => {
+                let short = raw.split(|b| *b == 0).next()?;
+                String::from_utf8_lossy(short).into_owned()
+            }
+        };
+        (!name.is_empty()).then_some(name)
+    }
+}

@@ -1,0 +1,204 @@
+//! Imports: libraries, their functions and data, and the slots through which
+//! the program reaches them.
+
+use super::Loader;
+use program::{
+    Address, AddressSet, CommentKind, Function, RefType, SourceType, Symbol, SymbolId, SymbolKind,
+};
+use std::collections::HashMap;
+
+const IMPORT: usize = object::pe::IMAGE_DIRECTORY_ENTRY_IMPORT;
+const DELAY_IMPORT: usize = object::pe::IMAGE_DIRECTORY_ENTRY_DELAY_IMPORT;
+
+/// Most libraries and most imports of one library that are believed.
+const LIBRARIES: u32 = 4096;
+const FUNCTIONS: u32 = 65536;
+
+/// One library's tables, as offsets from the image base.
+#[derive(Debug, Clone, Copy)]
+struct Table {
+    name: u32,
+    /// Names or ordinals.
+    lookup: u32,
+    /// The slots that the system fills.
+    slots: u32,
+}
+
+impl Loader {
+    pub(super) fn load_imports(&mut self) {
+        let Some(directory) = self.file.directory(IMPORT) else { return };
+        for index in 0..LIBRARIES {
+            let Some(at) = directory.address.checked_add(20 * index) else { break };
+            let place = self.place(at);
+            let Some([lookup, _, _, name, slots]) = self.words::<5>(place) else { break };
+            if name == 0 || slots == 0 {
+                break;
+            }
+            for word in 0..5 {
+                self.define(self.place(at.wrapping_add(4 * word)), "dword");
+            }
+            self.plate(place, "IMAGE_IMPORT_DESCRIPTOR");
+            let lookup = if lookup == 0 { slots } else { lookup };
+            self.load_library(Table { name, lookup, slots }, true);
+        }
+    }
+
+    /// Libraries that are loaded at their first use.
+    pub(super) fn load_delayed_imports(&mut self) {
+        let Some(directory) = self.file.directory(DELAY_IMPORT) else { return };
+        for index in 0..LIBRARIES {
+            let Some(at) = directory.address.checked_add(32 * index) else { break };
+            let Some([attributes, name, _, slots, lookup, ..]) = self.words::<8>(self.place(at))
+            else {
+                break;
+            };
+            if name == 0 || slots == 0 {
+                break;
+            }
+            // Old linkers stored addresses instead of offsets.
+            let base = self.base as u32;
+            let offset = |value: u32| {
+                if attributes & 1 != 0 { value } else { value.wrapping_sub(base) }
+            };
+            let table = Table { name: offset(name), lookup: offset(lookup), slots: offset(slots) };
+            self.load_library(table, false);
+        }
+    }
+
+    fn load_library(&mut self, table: Table, marked: bool) {
+        let Some(library) = self.text(self.place(table.name)) else {
+            self.warn("the name of an imported library is not in memory");
+            return;
+        };
+        if marked {
+            self.mark_text(table.name);
+            self.plate(self.place(table.name), "IMAGE_IMPORT_DESCRIPTOR - DLL NAME");
+        }
+        let library = library.to_uppercase();
+        let id = self.program.symbols.namespace(&library, SymbolId::GLOBAL, SymbolKind::Library);
+        let word = self.file.word() as u32;
+        let ordinal_flag = 1u64 << (8 * word - 1);
+        let mut known: HashMap<String, Address> = HashMap::new();
+        for index in 0..FUNCTIONS {
+            let entry = table.lookup.checked_add(word * index);
+            let slot = table.slots.checked_add(word * index);
+            let (Some(entry), Some(slot)) = (entry, slot) else { break };
+            let Some(value) = self.read(self.place(entry), word) else { break };
+            if value == 0 {
+                break;
+            }
+            let (name, shown) = if value & ordinal_flag != 0 {
+                let ordinal = value & 0xffff;
+                (format!("Ordinal_{ordinal}"), format!("{ordinal}  <<not bound>>"))
+            } else {
+                let Some((hint, name)) = self.hint_name(value as u32, marked) else { break };
+                (name.clone(), format!("{hint}  {name}  <<not bound>>"))
+            };
+            if marked {
+                self.mark_entry(entry, table.lookup != table.slots);
+                self.program
+                    .comments
+                    .insert((self.place(slot), CommentKind::Pre), shown.as_str().into());
+            }
+            let target = match known.get(&name) {
+                Some(target) => *target,
+                None => self.external(id, &name),
+            };
+            known.insert(name, target);
+            self.bind(slot, target);
+        }
+    }
+
+    fn mark_entry(&mut self, entry: u32, separate: bool) {
+        let (wide, name) = if self.file.is_64 {
+            ("qword", "IMAGE_THUNK_DATA64")
+        } else {
+            ("dword", "IMAGE_THUNK_DATA32")
+        };
+        let place = self.place(entry);
+        if separate {
+            self.define(place, wide);
+        }
+        self.program.comments.insert((place, CommentKind::Eol), name.into());
+    }
+
+    /// A hint and a name.
+    fn hint_name(&mut self, at: u32, marked: bool) -> Option<(u64, String)> {
+        let place = self.place(at);
+        let hint = self.read(place, 2)?;
+        let name_at = at.checked_add(2)?;
+        let name = self.text(self.place(name_at)).filter(|n| !n.is_empty())?;
+        if marked {
+            self.define(place, "word");
+            self.mark_text(name_at);
+            self.plate(place, "IMAGE_IMPORT_BY_NAME");
+        }
+        Some((hint, name))
+    }
+
+    /// A new external location of a library.
+    fn external(&mut self, library: SymbolId, name: &str) -> Address {
+        self.next_external += 1;
+        let place = Address::external(self.next_external);
+        let symbol = self.program.symbols.add(Symbol {
+            name: name.into(),
+            address: place,
+            kind: SymbolKind::Function,
+            parent: library,
+            source: SourceType::Imported,
+            primary: true,
+            external_entry: false,
+            pinned: false,
+        });
+        let undefined = self.program.types.builtin("undefined");
+        let function = Function::new(place, symbol, AddressSet::new(), undefined);
+        self.program.functions.put(function);
+        place
+    }
+
+    /// The slot is a pointer to the external location, whatever the file has
+    /// in it.
+    fn bind(&mut self, slot: u32, target: Address) {
+        let place = self.place(slot);
+        self.define(place, "pointer");
+        self.program.add_reference(place, target, RefType::Data, 0, SourceType::Imported);
+    }
+
+    /// Consecutive double words.
+    pub(super) fn words<const N: usize>(&self, place: Address) -> Option<[u32; N]> {
+        let mut words = [0; N];
+        for (word, at) in words.iter_mut().zip((0u64..).step_by(4)) {
+            *word = self.read(place.checked_add(at)?, 4)? as u32;
+        }
+        Some(words)
+    }
+
+    pub(super) fn plate(&mut self, place: Address, text: &str) {
+        self.program.comments.insert((place, CommentKind::Plate), text.into());
+    }
+
+    /// Defines data of a built-in type.
+    pub(super) fn define(&mut self, place: Address, name: &str) -> bool {
+        let data_type = self.program.types.builtin(name);
+        let length = self.program.types.length(data_type).unwrap_or(1);
+        self.program.define_data(place, data_type, length)
+    }
+
+    /// The terminated text at a place, up to 4 KiB.
+    pub(super) fn text(&self, place: Address) -> Option<String> {
+        let mut bytes = vec![0u8; 4096];
+        let read = self.program.memory.read(place, &mut bytes).ok()?;
+        let text = bytes.get(..read)?;
+        let end = text.iter().position(|b| *b == 0)?;
+        Some(String::from_utf8_lossy(text.get(..end)?).into_owned())
+    }
+
+    pub(super) fn mark_text(&mut self, at: u32) {
+        let place = self.place(at);
+        let Some(length) = self.text(place).and_then(|t| u32::try_from(t.len() + 1).ok()) else {
+            return;
+        };
+        let text = self.program.types.builtin("TerminatedCString");
+        self.program.define_data(place, text, length);
+    }
+}

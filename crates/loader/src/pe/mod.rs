@@ -1,0 +1,164 @@
+//! The PE loader: Windows programs and libraries of 32 and 64 bits.
+
+mod blocks;
+mod coff;
+mod exports;
+mod file;
+mod headers;
+mod imports;
+mod tables;
+mod types;
+
+use crate::identity::Identity;
+use crate::language::Language;
+use crate::{LoadError, LoadOptions};
+use file::PeFile;
+use object::pe;
+use program::{Address, Program, RefType, Relocation, SourceType, SymbolId};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const SUPPORTED: &str = "x86, x86-64, ARM, AArch64 and RISC-V";
+
+/// A file on its way into a program.
+struct Loader {
+    file: Arc<PeFile>,
+    /// Where the image is.
+    base: u64,
+    mask: u64,
+    program: Program,
+    relocations: Vec<Relocation>,
+    /// Places at which a function starts.
+    function_starts: BTreeSet<Address>,
+    next_external: u64,
+}
+
+/// Loads a PE file.
+pub(crate) fn load(
+    identity: Identity,
+    bytes: Arc<[u8]>,
+    options: &LoadOptions,
+) -> Result<Program, LoadError> {
+    let file = file::read(bytes)?;
+    let language = language(&file, options)?;
+    let mut info = identity.into_info();
+    info.executable_format = "Portable Executable (PE)".into();
+    language.describe(&mut info);
+    let mask = if language.bits >= 64 { u64::MAX } else { (1 << language.bits) - 1 };
+    let base = options.base.unwrap_or(file.image_base) & mask;
+    info.image_base = base;
+    let mut program = Program::new(info, language.big_endian, language.organization());
+    for warning in &file.warnings {
+        program.warn(warning.clone());
+    }
+    let mut loader = Loader {
+        file: Arc::new(file),
+        base,
+        mask,
+        program,
+        relocations: Vec::new(),
+        function_starts: BTreeSet::new(),
+        next_external: 0,
+    };
+    loader.run();
+    Ok(loader.program)
+}
+
+fn language(file: &PeFile, options: &LoadOptions) -> Result<Language, LoadError> {
+    let natural = match file.machine {
+        pe::IMAGE_FILE_MACHINE_I386 => "x86:LE:32:default",
+        pe::IMAGE_FILE_MACHINE_AMD64 => "x86:LE:64:default",
+        pe::IMAGE_FILE_MACHINE_ARM => "ARM:LE:32:v8",
+        pe::IMAGE_FILE_MACHINE_THUMB | pe::IMAGE_FILE_MACHINE_ARMNT => "ARM:LE:32:v8T",
+        pe::IMAGE_FILE_MACHINE_ARM64 => "AARCH64:LE:64:v8A",
+        pe::IMAGE_FILE_MACHINE_RISCV32 => "RISCV:LE:32:default",
+        pe::IMAGE_FILE_MACHINE_RISCV64 => "RISCV:LE:64:default",
+        _ => "",
+    };
+    let id = options.language.as_deref().unwrap_or(natural);
+    if id.is_empty() {
+        return Err(LoadError::UnsupportedMachine {
+            format: "PE",
+            machine: format!("machine 0x{:04x}", file.machine),
+            supported: SUPPORTED,
+        });
+    }
+    Language::new(id, options.compiler_spec.as_deref().unwrap_or("windows"))
+}
+
+impl Loader {
+    fn run(&mut self) {
+        self.make_blocks();
+        self.mark_headers();
+        self.load_exports();
+        self.load_imports();
+        self.load_delayed_imports();
+        self.load_base_relocations();
+        self.load_tls();
+        self.load_exceptions();
+        self.load_coff_symbols();
+        self.load_entry();
+        self.finish();
+    }
+
+    fn warn(&mut self, text: impl Into<String>) {
+        if self.program.info.warnings.len() < 500 {
+            self.program.warn(text);
+        }
+    }
+
+    /// An offset from the image base as an address.
+    fn place(&self, offset: u32) -> Address {
+        Address::ram(self.base.wrapping_add(u64::from(offset)) & self.mask)
+    }
+
+    fn read(&self, place: Address, size: u32) -> Option<u64> {
+        self.program.memory.read_uint(place, size)
+    }
+
+    /// Adds an imported label. It is shown if it is the first, or if it is a
+    /// function's and the one before is not.
+    fn label(&mut self, place: Address, name: &str) -> SymbolId {
+        let name: String = name
+            .chars()
+            .map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c })
+            .collect();
+        self.program.add_label(place, &name, SymbolId::GLOBAL, SourceType::Imported)
+    }
+
+    fn load_entry(&mut self) {
+        let entry = self.file.entry;
+        let place = self.place(entry);
+        if entry == 0 || !self.program.memory.contains(place) {
+            return;
+        }
+        self.label(place, "entry");
+        self.program.entry_points.insert(place, ());
+        self.function_starts.insert(place);
+    }
+
+    /// The reference that a pointer or an image offset is by itself.
+    fn refer(&mut self, from: Address, to: Address) {
+        if self.program.memory.contains(to) {
+            self.program.add_reference(from, to, RefType::Data, 0, SourceType::Default);
+        }
+    }
+
+    fn finish(&mut self) {
+        for place in std::mem::take(&mut self.function_starts) {
+            if let Some((id, _)) = self.program.symbols.primary_at(place) {
+                self.program.symbols.edit(id, |s| s.kind = program::SymbolKind::Function);
+            }
+        }
+        let entries: Vec<Address> = self.program.entry_points.keys().copied().collect();
+        for place in entries {
+            let all: Vec<SymbolId> = self.program.symbols.at(place).map(|(id, _)| id).collect();
+            for id in all {
+                self.program.symbols.edit(id, |s| s.external_entry = true);
+            }
+        }
+        let mut all = std::mem::take(&mut self.relocations);
+        all.sort_by_key(|r| r.address);
+        self.program.relocations = Arc::new(all);
+    }
+}

@@ -1,0 +1,133 @@
+//! Base relocations, thread-local storage and exception tables.
+
+use super::Loader;
+use program::{Address, Relocation};
+
+const BASE_RELOCATION: usize = object::pe::IMAGE_DIRECTORY_ENTRY_BASERELOC;
+const TLS: usize = object::pe::IMAGE_DIRECTORY_ENTRY_TLS;
+const EXCEPTION: usize = object::pe::IMAGE_DIRECTORY_ENTRY_EXCEPTION;
+
+/// Most callbacks that are believed.
+const CALLBACKS: u64 = 1024;
+
+impl Loader {
+    /// Reads the list of places that depend on the image base, and moves them
+    /// if the image is not where the linker put it.
+    pub(super) fn load_base_relocations(&mut self) {
+        let Some(directory) = self.file.directory(BASE_RELOCATION) else { return };
+        let header = self.relocation_type();
+        let shift = self.base.wrapping_sub(self.file.image_base);
+        let mut at = 0u32;
+        while at.saturating_add(8) <= directory.size {
+            let Some(start) = directory.address.checked_add(at) else { break };
+            let place = self.place(start);
+            let Some([page, size]) = self.words::<2>(place) else { break };
+            if size < 8 {
+                break;
+            }
+            let size = size.min(directory.size - at);
+            self.program.define_data(place, header, 8);
+            for entry in (8..size.saturating_sub(1)).step_by(2) {
+                let Some(entry_at) = start.checked_add(entry) else { break };
+                let Some(entry) = self.read(self.place(entry_at), 2) else { return };
+                self.define(self.place(entry_at), "word");
+                self.relocate(page, entry as u16, shift);
+            }
+            at = match at.checked_add(size) {
+                Some(next) => next,
+                None => break,
+            };
+        }
+    }
+
+    fn relocate(&mut self, page: u32, entry: u16, shift: u64) {
+        let kind = entry >> 12;
+        let place = self.place(page.wrapping_add(u32::from(entry & 0xfff)));
+        let size = match kind {
+            object::pe::IMAGE_REL_BASED_HIGHLOW => 4,
+            object::pe::IMAGE_REL_BASED_DIR64 => 8,
+            _ => 0,
+        };
+        let mut applied = false;
+        if size > 0
+            && shift != 0
+            && let Some(value) = self.read(place, size)
+        {
+            let moved = value.wrapping_add(shift).to_le_bytes();
+            let bytes = moved.get(..size as usize).unwrap_or(&[]);
+            applied = self.program.memory.write(place, bytes).is_ok();
+        }
+        if self.relocations.len() < self.file.bytes.len() {
+            self.relocations.push(Relocation {
+                address: place,
+                kind: u32::from(kind),
+                symbol: "".into(),
+                length: if applied { size as u8 } else { 0 },
+                applied,
+            });
+        }
+    }
+
+    /// Functions that run before the entry whenever a thread starts.
+    pub(super) fn load_tls(&mut self) {
+        let Some(directory) = self.file.directory(TLS) else { return };
+        let place = self.place(directory.address);
+        let data_type = self.tls_type();
+        let length = self.program.types.length(data_type).unwrap_or(24);
+        self.program.define_data(place, data_type, length);
+        let word = self.file.word();
+        let member = |loader: &Loader, n: u64| {
+            let at = place.checked_add(n * word)?;
+            loader.read(at, word as u32).map(|v| Address::ram(v & loader.mask))
+        };
+        if let Some(index) = member(self, 2)
+            && self.program.memory.contains(index)
+        {
+            self.label(index, "_tls_index");
+        }
+        let Some(callbacks) = member(self, 3).filter(|c| c.offset != 0) else { return };
+        for index in 0..CALLBACKS {
+            let Some(at) = callbacks.checked_add(index * word) else { break };
+            let Some(value) = self.read(at, word as u32).filter(|v| *v != 0) else { break };
+            let target = Address::ram(value & self.mask);
+            if !self.program.memory.contains(target) {
+                break;
+            }
+            self.define(at, "pointer");
+            self.refer(at, target);
+            self.label(target, &format!("tls_callback_{index}"));
+            self.program.entry_points.insert(target, ());
+            self.function_starts.insert(target);
+        }
+    }
+
+    /// The table of functions with what unwinding needs to know.
+    pub(super) fn load_exceptions(&mut self) {
+        let Some(directory) = self.file.directory(EXCEPTION) else { return };
+        if self.file.machine != object::pe::IMAGE_FILE_MACHINE_AMD64 {
+            return;
+        }
+        let data_type = self.exception_type();
+        let place = self.place(directory.address);
+        let room = match self.program.memory.block_at(place) {
+            Some(block) => block.end().offset - place.offset + 1,
+            None => {
+                self.warn("the exception directory is not in memory");
+                return;
+            }
+        };
+        let count = u64::from(directory.size).min(room) / 12;
+        for index in 0..count {
+            let Some(at) = place.checked_add(12 * index) else { break };
+            let Some([begin, _, unwind]) = self.words::<3>(at) else { break };
+            if begin == 0 {
+                break;
+            }
+            self.program.define_data(at, data_type, 12);
+            self.refer(at, self.place(begin));
+            if let Some(from) = at.checked_add(8) {
+                self.refer(from, self.place(unwind));
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The data types under `/DOS` and `/PE` that describe the headers.
+
+use super::Loader;
+use program::data_type::Field;
+use program::{DataType, TypeId, TypeKind};
+
+/// A member: its type, length, name and note.
+type Member<'a> = (TypeId, u32, &'a str, &'a str);
+
+impl Loader {
+    fn structure(&mut self, category: &str, name: &str, members: &[Member]) -> TypeId {
+        let mut offset = 0;
+        let mut fields = Vec::with_capacity(members.len());
+        for (data_type, length, name, note) in members {
+            fields.push(Field {
+                offset,
+                data_type: *data_type,
+                length: *length,
+                name: (*name).into(),
+                comment: (*note).into(),
+                bits: None,
+            });
+            offset += length;
+        }
+        self.program.types.add_struct(category, name, offset, fields)
+    }
+
+    fn sized(&self, name: &str) -> (TypeId, u32) {
+        let id = self.program.types.builtin(name);
+        (id, self.program.types.length(id).unwrap_or(1))
+    }
+
+    fn array(&mut self, element: &str, count: u32) -> (TypeId, u32) {
+        let (element, size) = self.sized(element);
+        (self.program.types.array_of(element, count), size * count)
+    }
+
+    /// The DOS header with the small program up to the new header.
+    pub(super) fn dos_type(&mut self, length: u32) -> TypeId {
+        let (word, dword) = (self.sized("word"), self.sized("dword"));
+        let magic = self.array("char", 2);
+        let (reserved, more) = (self.array("word", 4), self.array("word", 10));
+        let mut members = vec![(magic.0, magic.1, "e_magic", "Magic number")];
+        let plain = [
+            ("e_cblp", "Bytes of last page"),
+            ("e_cp", "Pages in file"),
+            ("e_crlc", "Relocations"),
+            ("e_cparhdr", "Size of header in paragraphs"),
+            ("e_minalloc", "Minimum extra paragraphs needed"),
+            ("e_maxalloc", "Maximum extra paragraphs needed"),
+            ("e_ss", "Initial (relative) SS value"),
+            ("e_sp", "Initial SP value"),
+            ("e_csum", "Checksum"),
+            ("e_ip", "Initial IP value"),
+            ("e_cs", "Initial (relative) CS value"),
+            ("e_lfarlc", "File address of relocation table"),
+            ("e_ovno", "Overlay number"),
+        ];
+        members.extend(plain.map(|(name, note)| (word.0, word.1, name, note)));
+        members.push((reserved.0, reserved.1, "e_res[4]", "Reserved words"));
+        members.push((word.0, word.1, "e_oemid", "OEM identifier (for e_oeminfo)"));
+        members.push((word.0, word.1, "e_oeminfo", "OEM information; e_oemid specific"));
+        members.push((more.0, more.1, "e_res2[10]", "Reserved words"));
+        members.push((dword.0, dword.1, "e_lfanew", "File address of new exe header"));
+        let rest = length.saturating_sub(64);
+        if rest > 0 {
+            let code = self.array("byte", rest);
+            members.push((code.0, code.1, "e_program", "Actual DOS program"));
+        }
+        self.structure("/DOS", "IMAGE_DOS_HEADER", &members)
+    }
+
+    /// Signature, file header and optional header.
+    pub(super) fn nt_type(&mut self) -> TypeId {
+        let signature = self.array("char", 4);
+        let file_header = self.file_header_type();
+        let (optional, size, name) = if self.file.is_64 {
+            (self.optional_type(true), 240, "IMAGE_NT_HEADERS64")
+        } else {
+            (self.optional_type(false), 224, "IMAGE_NT_HEADERS32")
+        };
+        let members = [
+            (signature.0, signature.1, "Signature", ""),
+            (file_header, 20, "FileHeader", ""),
+            (optional, size, "OptionalHeader", ""),
+        ];
+        self.structure("/PE", name, &members)
+    }
+
+    fn file_header_type(&mut self) -> TypeId {
+        let (word, dword) = (self.sized("word"), self.sized("dword"));
+        let machine = self.file.machine.to_string();
+        let members = [
+            (word.0, 2, "Machine", machine.as_str()),
+            (word.0, 2, "NumberOfSections", ""),
+            (dword.0, 4, "TimeDateStamp", ""),
+            (dword.0, 4, "PointerToSymbolTable", ""),
+            (dword.0, 4, "NumberOfSymbols", ""),
+            (word.0, 2, "SizeOfOptionalHeader", ""),
+            (word.0, 2, "Characteristics", ""),
+        ];
+        self.structure("/PE", "IMAGE_FILE_HEADER", &members)
+    }
+
+    fn optional_type(&mut self, wide: bool) -> TypeId {
+        let (byte, word) = (self.sized("byte"), self.sized("word"));
+        let (dword, qword) = (self.sized("dword"), self.sized("qword"));
+        let (offset, pointer) = (self.sized("ImageBaseOffset32"), self.sized("pointer"));
+        let size = if wide { qword } else { dword };
+        let directory = self.structure(
+            "/PE",
+            "IMAGE_DATA_DIRECTORY",
+            &[(offset.0, 4, "VirtualAddress", ""), (dword.0, 4, "Size", "")],
+        );
+        let directories = self.program.types.array_of(directory, 16);
+        let mut members: Vec<(TypeId, u32, &str, &str)> = Vec::new();
+        let mut add = |kind: (TypeId, u32), names: &[&'static str]| {
+            members.extend(names.iter().map(|name| (kind.0, kind.1, *name, "")));
+        };
+        add(word, &["Magic"]);
+        add(byte, &["MajorLinkerVersion", "MinorLinkerVersion"]);
+        add(dword, &["SizeOfCode", "SizeOfInitializedData", "SizeOfUninitializedData"]);
+        add(offset, &["AddressOfEntryPoint", "BaseOfCode"]);
+        if !wide {
+            add(offset, &["BaseOfData"]);
+        }
+        add(pointer, &["ImageBase"]);
+        add(dword, &["SectionAlignment", "FileAlignment"]);
+        add(word, &["MajorOperatingSystemVersion", "MinorOperatingSystemVersion"]);
+        add(word, &["MajorImageVersion", "MinorImageVersion"]);
+        add(word, &["MajorSubsystemVersion", "MinorSubsystemVersion"]);
+        add(dword, &["Win32VersionValue", "SizeOfImage", "SizeOfHeaders", "CheckSum"]);
+        add(word, &["Subsystem", "DllCharacteristics"]);
+        add(size, &["SizeOfStackReserve", "SizeOfStackCommit"]);
+        add(size, &["SizeOfHeapReserve", "SizeOfHeapCommit"]);
+        add(dword, &["LoaderFlags", "NumberOfRvaAndSizes"]);
+        add((directories, 128), &["DataDirectory"]);
+        let name = if wide { "IMAGE_OPTIONAL_HEADER64" } else { "IMAGE_OPTIONAL_HEADER32" };
+        self.structure("/PE", name, &members)
+    }
+
+    pub(super) fn section_type(&mut self) -> TypeId {
+        let (word, dword) = (self.sized("word"), self.sized("dword"));
+        let offset = self.sized("ImageBaseOffset32");
+        let name = self.array("char", 8);
+        let field = |name: &str| Field {
+            offset: 0,
+            data_type: dword.0,
+            length: 4,
+            name: name.into(),
+            comment: "".into(),
+            bits: None,
+        };
+        let misc = self.program.types.add(DataType {
+            category: "/PE".into(),
+            name: "Misc".into(),
+            length: Some(4),
+            alignment: 1,
+            description: "".into(),
+            kind: TypeKind::Union { fields: vec![field("PhysicalAddress"), field("VirtualSize")] },
+            used: true,
+        });
+        let members = [
+            (name.0, 8, "Name", ""),
+            (misc, 4, "Misc", ""),
+            (offset.0, 4, "VirtualAddress", ""),
+            (dword.0, 4, "SizeOfRawData", ""),
+            (dword.0, 4, "PointerToRawData", ""),
+            (dword.0, 4, "PointerToRelocations", ""),
+            (dword.0, 4, "PointerToLinenumbers", ""),
+            (word.0, 2, "NumberOfRelocations", ""),
+            (word.0, 2, "NumberOfLinenumbers", ""),
+            (dword.0, 4, "Characteristics", ""),
+        ];
+        self.structure("/PE", "IMAGE_SECTION_HEADER", &members)
+    }
+
+    pub(super) fn relocation_type(&mut self) -> TypeId {
+        let dword = self.sized("dword").0;
+        let members = [(dword, 4, "VirtualAddress", ""), (dword, 4, "SizeOfBlock", "")];
+        self.structure("/PE", "IMAGE_BASE_RELOCATION", &members)
+    }
+
+    /// The thread-local storage directory, under the name that Ghidra gives it.
+    pub(super) fn tls_type(&mut self) -> TypeId {
+        let word = if self.file.is_64 { self.sized("qword") } else { self.sized("dword") };
+        let dword = self.sized("dword").0;
+        let members = [
+            (word.0, word.1, "StartAddressOfRawData", ""),
+            (word.0, word.1, "EndAddressOfRawData", ""),
+            (word.0, word.1, "AddressOfIndex", ""),
+            (word.0, word.1, "AddressOfCallBacks", ""),
+            (dword, 4, "SizeOfZeroFill", ""),
+            (dword, 4, "Characteristics", ""),
+        ];
+        let name = if self.file.is_64 { "IMAGE_THUNK_DATA64" } else { "IMAGE_THUNK_DATA32" };
+        self.structure("/PE", name, &members)
+    }
+
+    pub(super) fn exception_type(&mut self) -> TypeId {
+        let (offset, dword) = (self.sized("ImageBaseOffset32").0, self.sized("dword").0);
+        let note = "Apply ImageBaseOffset32 to see reference";
+        let members = [
+            (offset, 4, "BeginAddress", ""),
+            (dword, 4, "EndAddress", note),
+            (offset, 4, "UnwindInfoAddressOrData", ""),
+        ];
+        self.structure("/PE", "_IMAGE_RUNTIME_FUNCTION_ENTRY", &members)
+    }
+}
