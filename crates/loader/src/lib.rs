@@ -11,6 +11,7 @@
 )]
 
 mod archive;
+mod demangle;
 mod elf;
 mod error;
 mod format;

@@ -37,10 +37,9 @@ impl Loader {
         let section = usize::from(raw.section_number.get(LE)).wrapping_sub(1);
         let Some(section) = file.sections.get(section) else { return };
         let value = raw.value.get(LE);
-        let describes_section = raw.storage_class == pe::IMAGE_SYM_CLASS_STATIC
-            && raw.number_of_aux_symbols > 0
-            && raw.typ.get(LE) == 0;
-        if describes_section && value == 0 {
+        let is_function = raw.typ.get(LE) >> 4 & 3 == pe::IMAGE_SYM_DTYPE_FUNCTION;
+        // The start of a section has the section's own name, if any.
+        if value == 0 && !is_function {
             return;
         }
         let Some(name) = self.coff_name(&raw.name) else { return };
@@ -49,8 +48,17 @@ impl Loader {
         let Some(block) = self.program.memory.block_at(place) else { return };
         let executable = block.permissions.execute;
         let id = self.label(place, &name);
-        let is_function = raw.typ.get(LE) >> 4 & 3 == pe::IMAGE_SYM_DTYPE_FUNCTION;
-        if is_function && executable && self.function_starts.insert(place) {
+        let is_function = is_function && executable;
+        let global = raw.storage_class == pe::IMAGE_SYM_CLASS_EXTERNAL;
+        let better = match self.program.symbols.primary_at(place) {
+            _ if self.coff_functions.contains(&place) => false,
+            Some((_, shown)) => global || (shown.name.starts_with('.') && !name.starts_with('.')),
+            None => true,
+        };
+        if is_function && self.coff_functions.insert(place) {
+            self.function_starts.insert(place);
+            self.program.symbols.make_primary(id);
+        } else if better {
             self.program.symbols.make_primary(id);
         }
     }

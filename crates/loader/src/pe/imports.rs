@@ -92,7 +92,7 @@ impl Loader {
                 (format!("Ordinal_{ordinal}"), format!("{ordinal}  <<not bound>>"))
             } else {
                 let Some((hint, name)) = self.hint_name(value as u32, marked) else { break };
-                (name.clone(), format!("{hint}  {name}  <<not bound>>"))
+                (self.undecorated(&name), format!("{hint}  {name}  <<not bound>>"))
             };
             if marked {
                 self.mark_entry(entry, table.lookup != table.slots);
@@ -134,6 +134,15 @@ impl Loader {
             self.plate(place, "IMAGE_IMPORT_BY_NAME");
         }
         Some((hint, name))
+    }
+
+    /// On 32-bit x86 a C name bears one underscore that is not part of it.
+    fn undecorated(&self, name: &str) -> String {
+        let decorated = self.file.machine == object::pe::IMAGE_FILE_MACHINE_I386;
+        match name.strip_prefix('_').filter(|rest| decorated && !rest.starts_with('_')) {
+            Some(rest) if !rest.is_empty() => rest.to_owned(),
+            _ => name.to_owned(),
+        }
     }
 
     /// A new external location of a library.

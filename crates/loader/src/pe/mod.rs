@@ -30,6 +30,8 @@ struct Loader {
     relocations: Vec<Relocation>,
     /// Places at which a function starts.
     function_starts: BTreeSet<Address>,
+    /// Those of them that COFF symbols name: such names come first.
+    coff_functions: BTreeSet<Address>,
     next_external: u64,
 }
 
@@ -58,6 +60,7 @@ pub(crate) fn load(
         program,
         relocations: Vec::new(),
         function_starts: BTreeSet::new(),
+        coff_functions: BTreeSet::new(),
         next_external: 0,
     };
     loader.run();
@@ -160,5 +163,6 @@ impl Loader {
         let mut all = std::mem::take(&mut self.relocations);
         all.sort_by_key(|r| r.address);
         self.program.relocations = Arc::new(all);
+        crate::demangle::apply(&mut self.program);
     }
 }

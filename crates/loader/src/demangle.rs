@@ -1,0 +1,297 @@
+//! Readable names for mangled symbols of C++ and Rust. The mangled name stays
+//! as a second label.
+
+use cpp_demangle::{BorrowedSymbol, DemangleOptions};
+use program::{Address, CommentKind, Program, SourceType, SpaceId, Symbol, SymbolId, SymbolKind};
+use std::fmt;
+
+/// Longest mangled and longest readable name that is worked on.
+const LONGEST: usize = 4096;
+
+/// A readable name in its parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Readable {
+    /// Namespaces, outermost first.
+    pub(crate) path: Vec<String>,
+    /// The name itself.
+    pub(crate) name: String,
+    /// The whole as a programmer would write it.
+    pub(crate) text: String,
+    /// Whether the innermost namespace is known to be a class.
+    pub(crate) in_class: bool,
+}
+
+/// A text that refuses to grow beyond a limit.
+#[derive(Default)]
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > LONGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
+}
+
+/// Takes a mangled name apart; `None` for a plain one.
+pub(crate) fn demangle(mangled: &str) -> Option<Readable> {
+    if mangled.len() > LONGEST {
+        return None;
+    }
+    let mangled = mangled.strip_prefix("DW.ref.").unwrap_or(mangled);
+    // Mach-O and some 32-bit formats put one more underscore before.
+    let mangled = mangled.strip_prefix('_').filter(|m| m.starts_with("_Z")).unwrap_or(mangled);
+    if let Some(readable) = rust(mangled) {
+        return Some(readable);
+    }
+    if !mangled.starts_with("_Z") {
+        return None;
+    }
+    let (base, suffix) = clone_suffix(mangled);
+    let full = cpp(base, DemangleOptions::new())?;
+    let bare = cpp(base, DemangleOptions::new().no_params().no_return_type())?;
+    let mut readable = special(&full).unwrap_or_else(|| ordinary(&bare, full));
+    readable.name.push_str(suffix);
+    Some(readable)
+}
+
+fn cpp(mangled: &str, options: DemangleOptions) -> Option<String> {
+    let symbol = BorrowedSymbol::new(mangled.as_bytes()).ok()?;
+    let mut text = Bounded::default();
+    symbol.structured_demangle(&mut text, &options.recursion_limit(128)).ok()?;
+    Some(text.0)
+}
+
+fn rust(mangled: &str) -> Option<Readable> {
+    let hashed = mangled.rsplit_once("17h").is_some_and(|(_, rest)| {
+        rest.len() >= 17 && rest.as_bytes().iter().take(16).all(u8::is_ascii_hexdigit)
+    });
+    if !mangled.starts_with("_R") && !(mangled.starts_with("_ZN") && hashed) {
+        return None;
+    }
+    let symbol = rustc_demangle::try_demangle(mangled).ok()?;
+    let mut text = Bounded::default();
+    fmt::Write::write_fmt(&mut text, format_args!("{symbol:#}")).ok()?;
+    let (path, name) = split(&text.0);
+    Some(Readable { path, name, text: text.0, in_class: false })
+}
+
+/// Compilers append `.cold`, `.part.0` and the like to copies of functions.
+fn clone_suffix(mangled: &str) -> (&str, &str) {
+    match mangled.find('.') {
+        Some(at) if at > 2 => mangled.split_at(at),
+        _ => (mangled, ""),
+    }
+}
+
+/// Names of things that the compiler makes for a type or function.
+fn special(full: &str) -> Option<Readable> {
+    let forms = [
+        ("{vtable(", ")}", "vtable", "vtable for "),
+        ("{vtt(", ")}", "VTT", "VTT for "),
+        ("vtable for ", "", "vtable", "vtable for "),
+        ("VTT for ", "", "VTT", "VTT for "),
+        ("typeinfo name for ", "", "typeinfo-name", "typeinfo name for "),
+        ("typeinfo for ", "", "typeinfo", "typeinfo for "),
+        ("guard variable for ", "", "guard_variable", "guard variable for "),
+    ];
+    for (before, after, name, words) in forms {
+        let inner = full.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        if let Some(inner) = inner {
+            let (mut path, last) = split(inner);
+            path.push(last);
+            let text = format!("{words}{inner}");
+            return Some(Readable { path, name: name.into(), text, in_class: true });
+        }
+    }
+    // A thunk is shown as what it passes on to.
+    let inner = full.strip_prefix("{virtual override thunk(").and_then(|r| r.strip_suffix(")}"))?;
+    let (_, target) = inner.split_once("}, ")?;
+    let name = target.split('(').next().unwrap_or(target);
+    let kind = if inner.contains("virtual_offset") { "virtual" } else { "non-virtual" };
+    Some(Readable { text: format!("{kind} thunk to {target}"), ..ordinary(name, target.into()) })
+}
+
+fn ordinary(bare: &str, full: String) -> Readable {
+    let (path, name) = split(bare);
+    let class = path.last().is_some_and(|class| {
+        let base = class.split('<').next().unwrap_or(class);
+        name.strip_prefix('~').unwrap_or(&name) == base
+    });
+    let is_member = full.ends_with(" const");
+    Readable { path, name, text: full, in_class: class || is_member }
+}
+
+/// Splits at `::` outside of brackets and spells the parts without blanks.
+fn split(text: &str) -> (Vec<String>, String) {
+    let mut parts: Vec<String> = Vec::new();
+    let mut depth = 0i32;
+    let mut current = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if depth == 0
+            && let Some(after) = rest.strip_prefix("::")
+        {
+            if !current.is_empty() {
+                parts.push(spell(&current));
+            }
+            current.clear();
+            rest = after;
+            continue;
+        }
+        if depth == 0
+            && current.is_empty()
+            && let Some(operator) = operator(rest)
+        {
+            current.push_str(operator);
+            rest = rest.get(operator.len()..).unwrap_or("");
+            continue;
+        }
+        match c {
+            '<' | '(' | '{' | '[' => depth += 1,
+            '>' | ')' | '}' | ']' => depth -= 1,
+            _ => {}
+        }
+        current.push(c);
+        rest = rest.get(c.len_utf8()..).unwrap_or("");
+    }
+    let name = spell(&current);
+    if parts.len() > 64 { (Vec::new(), spell(text)) } else { (parts, name) }
+}
+
+/// An operator's name at the start of a text, whose brackets open nothing.
+fn operator(text: &str) -> Option<&str> {
+    let symbols = text.strip_prefix("operator")?;
+    let known = ["()", "<<=", ">>=", "<=>", "->*", "<<", ">>", "<=", ">=", "->", "<", ">", "[]"];
+    let found = known.iter().find(|symbol| symbols.starts_with(**symbol))?;
+    text.get(.."operator".len() + found.len())
+}
+
+/// A name without blanks: none after commas and before stars.
+fn spell(part: &str) -> String {
+    let part = match part.strip_prefix("operator ") {
+        Some(rest) => format!("operator.{rest}"),
+        None => part.to_owned(),
+    };
+    part.replace(", ", ",").replace(" *", "*").replace(" &", "&").replace(' ', "_")
+}
+
+/// Gives every mangled symbol a readable name beside it. Functions of other
+/// files are renamed.
+pub(crate) fn apply(program: &mut Program) {
+    let mangled: Vec<(SymbolId, Address, bool)> = program
+        .symbols
+        .iter()
+        .filter(|(_, s)| s.source == SourceType::Imported && looks_mangled(&s.name))
+        .filter(|(_, s)| s.primary && s.address != Address::MAX)
+        .map(|(id, s)| (id, s.address, s.kind == SymbolKind::Function))
+        .collect();
+    for (id, place, function) in mangled {
+        let Some(symbol) = program.symbols.get(id).cloned() else { continue };
+        let Some(readable) = demangle(&symbol.name) else { continue };
+        if readable.name.is_empty() {
+            continue;
+        }
+        let parent = namespaces(program, symbol.parent, &readable);
+        if place.space == SpaceId::EXTERNAL {
+            program.symbols.edit(id, |s| {
+                s.name = readable.name.as_str().into();
+                s.parent = parent;
+            });
+            continue;
+        }
+        let fresh = program.symbols.add(Symbol {
+            name: readable.name.as_str().into(),
+            parent,
+            source: SourceType::Analysis,
+            ..symbol
+        });
+        if function {
+            program.symbols.edit(id, |s| s.kind = SymbolKind::Label);
+            program.functions.edit(place, |f| f.symbol = fresh);
+        }
+        program.symbols.make_primary(fresh);
+        let key = (place, CommentKind::Plate);
+        if !program.comments.contains_key(&key) {
+            program.comments.insert(key, readable.text.as_str().into());
+        }
+    }
+}
+
+fn looks_mangled(name: &str) -> bool {
+    ["_Z", "__Z", "_R", "__R", "DW.ref._Z"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn namespaces(program: &mut Program, mut parent: SymbolId, readable: &Readable) -> SymbolId {
+    for (index, name) in readable.path.iter().enumerate() {
+        let innermost = index + 1 == readable.path.len();
+        let class = innermost && readable.in_class;
+        let kind = if class { SymbolKind::Class } else { SymbolKind::Namespace };
+        parent = program.symbols.namespace(name, parent, kind);
+        if class {
+            program.symbols.edit(parent, |s| s.kind = SymbolKind::Class);
+        }
+    }
+    parent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(mangled: &str) -> (String, String) {
+        let readable = demangle(mangled).expect(mangled);
+        (readable.path.join("::"), readable.name)
+    }
+
+    fn names(path: &str, name: &str) -> (String, String) {
+        (path.to_owned(), name.to_owned())
+    }
+
+    #[test]
+    fn names_and_their_namespaces_come_apart() {
+        let expected = [
+            ("_Z10total_areaPPN3geo5ShapeEi", "", "total_area"),
+            ("_ZN3geo5ShapeD2Ev", "geo::Shape", "~Shape"),
+            ("_ZNK3geo4RectltERKS0_", "geo::Rect", "operator<"),
+            ("_ZN5StackIPN3geo5ShapeELi4EE4pushES2_", "Stack<geo::Shape*,4>", "push"),
+            ("_Z7maximumIiET_S0_S0_", "", "maximum<int>"),
+            ("_ZThn16_N3geo4RectD1Ev", "geo::Rect", "~Rect"),
+            ("_ZTVN3geo6SquareE", "geo::Square", "vtable"),
+            ("_ZTSN3geo6SquareE", "geo::Square", "typeinfo-name"),
+            ("_ZTIPKc", "char_const*", "typeinfo"),
+            ("DW.ref._ZTIPKc", "char_const*", "typeinfo"),
+            ("_ZZ4downPN3geo5ShapeEE1b", "down(geo::Shape*)", "b"),
+            ("_Znwm", "", "operator.new"),
+            ("_ZdlPvm", "", "operator.delete"),
+            (
+                "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE",
+                "core::fmt::Formatter",
+                "write_str",
+            ),
+            ("_RNvC6_123foo3bar", "123foo", "bar"),
+            ("_Z7guardedi.cold", "", "guarded.cold"),
+        ];
+        for (mangled, path, name) in expected {
+            assert_eq!(parts(mangled), names(path, name), "{mangled}");
+        }
+    }
+
+    #[test]
+    fn texts_are_what_a_programmer_would_write() {
+        let text = |mangled| demangle(mangled).expect("mangled").text;
+        assert_eq!(text("_Z10total_areaPPN3geo5ShapeEi"), "total_area(geo::Shape**, int)");
+        assert_eq!(text("_ZNK3geo5Shape4kindEv"), "geo::Shape::kind() const");
+        assert_eq!(text("_ZThn16_N3geo4RectD1Ev"), "non-virtual thunk to geo::Rect::~Rect()");
+        assert_eq!(text("_ZTIPKc"), "typeinfo for char const*");
+    }
+
+    #[test]
+    fn plain_and_hostile_names_stay() {
+        for name in ["main", "_start", "_Z", "_ZN", "_R", "", "_ZNSt", &"_Z1aIS0_".repeat(700)] {
+            assert_eq!(demangle(name), None, "{name}");
+        }
+    }
+}
