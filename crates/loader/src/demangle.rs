@@ -68,7 +68,8 @@ fn rust(mangled: &str) -> Option<Readable> {
     let hashed = mangled.rsplit_once("17h").is_some_and(|(_, rest)| {
         rest.len() >= 17 && rest.as_bytes().iter().take(16).all(u8::is_ascii_hexdigit)
     });
-    if !mangled.starts_with("_R") && !(mangled.starts_with("_ZN") && hashed) {
+    let legacy = hashed && mangled.starts_with("_ZN");
+    if !legacy && !mangled.starts_with("_R") {
         return None;
     }
     let symbol = rustc_demangle::try_demangle(mangled).ok()?;

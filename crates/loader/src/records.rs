@@ -66,7 +66,7 @@ impl Image {
 /// The bytes of a line's hex digits.
 fn hex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |c: u8| (c as char).to_digit(16).map(|d| d as u8);
-    if text.len() % 2 != 0 {
+    if !text.len().is_multiple_of(2) {
         return None;
     }
     text.chunks(2)
@@ -190,11 +190,9 @@ fn build(
     let base = options.base.unwrap_or(0);
     let mut program = empty(identity, &language, format, base & mask);
     image.warnings.into_iter().for_each(|text| program.warn(text));
-    let mut names = 0u32;
-    for (start, run) in image.runs {
+    for (index, (start, run)) in image.runs.into_iter().enumerate() {
         let start = start.wrapping_add(base) & mask;
-        let name = if names == 0 { "ram".to_owned() } else { format!("ram-{names}") };
-        names += 1;
+        let name = if index == 0 { "ram".to_owned() } else { format!("ram-{index}") };
         let bytes: Arc<[u8]> = run.into();
         let length = (bytes.len() as u64).min((mask - start).saturating_add(1));
         let source = BlockSource::Bytes { offset: 0, length: bytes.len(), bytes };

@@ -50,7 +50,7 @@ pub(crate) const COMMON: &[DynamicTag] = &[
     (28, "DT_FINI_ARRAYSZ", "Size in bytes of DT_FINI_ARRAY", Value),
     (29, "DT_RUNPATH", "Library search path (string ref)", Text),
     (30, "DT_FLAGS", "Flags for the object being loaded", Value),
-    (32, "DT_PREINIT_ARRAY", "Array with addresses of preinit fct", Value),
+    (32, "DT_PREINIT_ARRAY", "Array with addresses of preinit fct", Address),
     (33, "DT_PREINIT_ARRAYSZ", "Size in bytes of DT_PREINIT_ARRAY", Value),
     (35, "DT_RELRSZ", "Total size of Relr relocs", Value),
     (36, "DT_RELR", "Address of Relr relocs", Address),

@@ -18,6 +18,7 @@ mod relocate;
 mod symbols;
 mod tables;
 mod types;
+mod untyped;
 
 use crate::identity::Identity;
 use crate::{LoadError, LoadOptions};
@@ -140,6 +141,7 @@ impl Loader {
         self.load_mips();
         self.load_entries();
         self.relocate();
+        self.link_untyped();
         self.relocate_mips_got();
         self.mark_got();
         self.mark_hash_tables();
