@@ -11,4 +11,5 @@ pub use session::{Busy, Session, WriteError};
 
 pub use analysis::PASSES;
 pub use decompiler;
+pub use loader::{Format, LoadOptions};
 pub use program;

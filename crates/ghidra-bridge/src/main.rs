@@ -1,3 +1,88 @@
-//! See the repository's ARCHITECTURE.md.
+//! The program: reads the command line, opens the file, and serves it.
 
-fn main() {}
+mod help;
+mod hints;
+mod opening;
+mod progress;
+mod serve;
+
+use server::config::{Command, Config, ConfigError};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Exit code for mistakes in the arguments or in what they name.
+const BAD_INPUT: u8 = 2;
+
+fn main() -> ExitCode {
+    // Lossy: a file name that is not UTF-8 fails when it is opened, with its name.
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    match run(&words) {
+        Ok(code) => code,
+        Err(error) => {
+            say(&format!("ghidra-bridge: {}", one_line(&format!("{error:#}"))));
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+fn run(words: &[String]) -> anyhow::Result<ExitCode> {
+    let (first, rest) = match words.split_first() {
+        Some((first, rest)) => (first.as_str(), rest),
+        None => {
+            say(&help::overview());
+            return Ok(ExitCode::from(BAD_INPUT));
+        }
+    };
+    let asks_for_help = rest.iter().any(|word| word == "--help" || word == "-h");
+    let command = match first {
+        "serve" => Command::Serve,
+        "ws" => Command::Ws,
+        "mcp" => Command::Mcp,
+        "stdio" | "--stdio" => Command::Stdio,
+        "help" | "--help" | "-h" => {
+            print(&help::about(rest.first().map(String::as_str)));
+            return Ok(ExitCode::SUCCESS);
+        }
+        "version" | "--version" | "-V" => {
+            print(&format!("ghidra-bridge {}", env!("CARGO_PKG_VERSION")));
+            return Ok(ExitCode::SUCCESS);
+        }
+        other => anyhow::bail!("{}", unknown_command(other)),
+    };
+    if asks_for_help {
+        print(&help::about(Some(command.name())));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let secret = std::env::var("GHIDRA_BRIDGE_TOKEN").ok();
+    let config = Config::read(command, rest, secret).map_err(|error| advise(error, command))?;
+    serve::run(&config)
+}
+
+fn unknown_command(word: &str) -> String {
+    if std::path::Path::new(word).is_file() {
+        return format!("to open a file, write: ghidra-bridge serve {word}");
+    }
+    format!("{word:?} is not a command; use serve, ws, mcp, stdio or help")
+}
+
+fn advise(error: ConfigError, command: Command) -> anyhow::Error {
+    anyhow::anyhow!("{error} (see ghidra-bridge help {})", command.name())
+}
+
+/// Prints for people who asked for text. A closed pipe is no reason to panic.
+fn print(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Prints beside the protocol.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Errors are one line, whatever a file or a system call put into them.
+fn one_line(text: &str) -> String {
+    let escape =
+        |c: char| if c.is_control() { c.escape_default().collect() } else { c.to_string() };
+    text.trim().chars().map(escape).collect()
+}

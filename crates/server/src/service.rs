@@ -32,6 +32,16 @@ impl Service {
         })
     }
 
+    /// The session's id.
+    pub fn session_id(&self) -> &str {
+        self.bridge.session_id()
+    }
+
+    /// Name of the open program.
+    pub fn program_name(&self) -> String {
+        self.bridge.program_name()
+    }
+
     /// Whether a method may change anything, the session included.
     pub(crate) fn changes_something(&self, method: &str) -> bool {
         api::registry().find(method).is_some_and(|method| !method.effects().read_only)

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// How long a client may take over its handshake.
@@ -44,8 +44,7 @@ pub(crate) async fn serve(
             let greeted = entrance.greet(stream).await;
             drop(permit);
             if let Some((stream, early, place)) = greeted {
-                connection::serve(stream, early, Arc::clone(&entrance.service)).await;
-                drop(place);
+                connection::serve(stream, early, place, Arc::clone(&entrance.service)).await;
             }
         });
     }
@@ -59,7 +58,7 @@ struct Entrance {
     service: Arc<Service>,
 }
 
-type Greeted = (TcpStream, BytesMut, tokio::sync::OwnedSemaphorePermit);
+type Greeted = (TcpStream, BytesMut, OwnedSemaphorePermit);
 
 impl Entrance {
     /// Runs a handshake. Gives the open socket, what came early, and the place

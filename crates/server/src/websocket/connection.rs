@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{interval, timeout};
 
 /// More requests than this wait in the socket, not in memory.
@@ -30,7 +31,12 @@ const PAUSE: Duration = Duration::from_millis(1);
 const CHUNK: usize = 64 << 10;
 
 /// Serves a client whose handshake is done.
-pub(super) async fn serve(stream: TcpStream, early: BytesMut, service: Arc<Service>) {
+pub(super) async fn serve(
+    stream: TcpStream,
+    early: BytesMut,
+    place: OwnedSemaphorePermit,
+    service: Arc<Service>,
+) {
     let (mut read, write) = stream.into_split();
     let outbox = Arc::new(Outbox::default());
     outbox.push(Outgoing::Text(ready(&service)));
@@ -47,7 +53,7 @@ pub(super) async fn serve(stream: TcpStream, early: BytesMut, service: Arc<Servi
         asked: false,
     };
     let Err(end) = session.listen(&mut read).await;
-    session.part(end).await;
+    session.part(end, place).await;
     carer.abort();
     let _ = timeout(FAREWELL, writer).await;
     outbox.abandon();
@@ -201,20 +207,19 @@ impl Conversation {
 
     /// Ends the conversation: reads are given up, writes that were received
     /// are carried out before the close is answered.
-    async fn part(&mut self, end: End) {
+    async fn part(&mut self, end: End, place: OwnedSemaphorePermit) {
         self.cancel.cancel();
         match end {
-            End::Said => self.lane.clear(),
-            End::Gone => {
-                self.outbox.abandon();
-                self.lane.drop_reads();
-                let _ = timeout(FAREWELL, self.lane.finish_writes()).await;
-            }
-            End::Close(code, reason) => {
-                self.lane.drop_reads();
-                let _ = timeout(FAREWELL, self.lane.finish_writes()).await;
-                self.outbox.push(Outgoing::Close(code, reason));
-            }
+            End::Said => return self.lane.clear(),
+            End::Gone => self.outbox.abandon(),
+            End::Close(..) => {}
+        }
+        self.lane.drop_reads();
+        let _ = timeout(FAREWELL, self.lane.finish_writes()).await;
+        // Who hears the goodbye may come back at once and find the place free.
+        drop(place);
+        if let End::Close(code, reason) = end {
+            self.outbox.push(Outgoing::Close(code, reason));
         }
     }
 }

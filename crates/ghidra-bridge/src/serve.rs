@@ -1,0 +1,132 @@
+//! The life of a server: open, bind, say that it is ready, analyse, serve, end.
+
+use crate::{hints, opening, progress, say};
+use anyhow::Context;
+use api::{Bridge, BridgeOptions};
+use engine::{AnalysisKind, Session};
+use serde_json::json;
+use server::config::{AnalysisMode, Command, Config};
+use server::{Bound, RequestLog, Running, Service, Stop};
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Decompilation recurses over expressions and blocks.
+const STACK: usize = 16 << 20;
+
+/// Serves until something ends it.
+pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
+    if config.outbound.is_some() {
+        anyhow::bail!("ws_url is not available yet: listen with port and path instead");
+    }
+    let log = RequestLog::open(&config.log).context("the log cannot be opened")?;
+    let session = opening::open(&config.opening)?;
+    let bridge = Arc::new(Bridge::new(session.clone(), options(config, &session)));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK)
+        .build()
+        .context("the runtime cannot start")?;
+    let stop = Stop::new();
+    let service = Service::new(bridge, config, log, stop.clone());
+    let served = runtime.block_on(async {
+        tokio::spawn(end_on_signals(stop));
+        match config.command {
+            Command::Stdio => serve_pipes(config, &session, &service).await,
+            Command::Serve | Command::Ws | Command::Mcp => {
+                serve_sockets(config, &session, &service).await
+            }
+        }
+    });
+    session.close();
+    // Calls that are still running have nobody to answer to.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+fn options(config: &Config, session: &Session) -> BridgeOptions {
+    let name = session.snapshot().info.name.to_string();
+    let default = if name.is_empty() { "ghidra-bridge".to_owned() } else { name };
+    BridgeOptions {
+        session_id: config.session_id.clone().unwrap_or(default),
+        read_only: config.read_only,
+    }
+}
+
+async fn serve_sockets(
+    config: &Config,
+    session: &Session,
+    service: &Arc<Service>,
+) -> anyhow::Result<()> {
+    let bound = Bound::take(config).await?;
+    analyse_first(config, session).await;
+    let running = bound.serve(config, service);
+    announce(config, service, &running);
+    analyse_beside(config, session);
+    running.finish(service).await;
+    Ok(())
+}
+
+async fn serve_pipes(
+    config: &Config,
+    session: &Session,
+    service: &Arc<Service>,
+) -> anyhow::Result<()> {
+    analyse_first(config, session).await;
+    analyse_beside(config, session);
+    let input = tokio::io::BufReader::with_capacity(64 << 10, tokio::io::stdin());
+    server::serve_stdio(input, tokio::io::stdout(), Arc::clone(service)).await;
+    Ok(())
+}
+
+async fn analyse_first(config: &Config, session: &Session) {
+    if config.opening.analysis != AnalysisMode::Wait {
+        return;
+    }
+    start_analysis(session);
+    let session = session.clone();
+    // A panic while drawing must not keep the program from being served.
+    let _ = tokio::task::spawn_blocking(move || progress::follow(&session)).await;
+}
+
+fn analyse_beside(config: &Config, session: &Session) {
+    if config.opening.analysis != AnalysisMode::Background {
+        return;
+    }
+    start_analysis(session);
+    let session = session.clone();
+    std::thread::spawn(move || progress::follow(&session));
+}
+
+fn start_analysis(session: &Session) {
+    if session.start_analysis(AnalysisKind::Ghidra, None).is_err() {
+        say("An analysis runs already.");
+    }
+}
+
+/// The ready line for programs, the hints for people.
+fn announce(config: &Config, service: &Service, running: &Running) {
+    let ready = json!({
+        "event": "ready",
+        "ws": running.websocket,
+        "mcp": running.mcp,
+        "session_id": service.session_id(),
+        "program_name": service.program_name(),
+        "token": if config.token.is_some() { "configured" } else { "disabled" },
+        "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(),
+    });
+    let mut out = std::io::stdout();
+    let _ = writeln!(out, "{ready}").and_then(|()| out.flush());
+    say(&hints::connect_lines(&service.program_name(), running, config.token.is_some()));
+}
+
+/// The first signal ends the server in good order, the second at once.
+async fn end_on_signals(stop: Stop) {
+    server::watch_signals(stop.clone()).await;
+    if stop.is_stopped() {
+        server::watch_signals(Stop::new()).await;
+        std::process::exit(130);
+    }
+}

@@ -1,0 +1,15 @@
+//! The real program from outside: raw bytes for what must be exact, strangers'
+//! clients for agreement.
+
+mod mcp_eras;
+mod mcp_http;
+mod mcp_tools;
+mod pipes;
+mod post;
+mod raw;
+mod shutdown;
+mod startup;
+mod websocket_frames;
+mod websocket_handshake;
+mod websocket_messages;
+mod world;

@@ -1,0 +1,87 @@
+//! How it ends: by request, by signal, with clients connected.
+
+use crate::raw::Socket;
+use crate::world::{bridge, mcp_url, program, sample, ws_url};
+use serde_json::json;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+fn start(command: &str, arguments: &[&str]) -> (Child, serde_json::Value) {
+    let mut child = Command::new(program())
+        .arg(command)
+        .arg(sample())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    let output = child.stdout.as_mut().expect("piped");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).expect("a line");
+    (child, serde_json::from_str(&line).expect("a ready line"))
+}
+
+fn ended(child: &mut Child, limit: Duration) -> ExitStatus {
+    let began = Instant::now();
+    while began.elapsed() < limit {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = child.kill();
+    panic!("it still runs after {limit:?}");
+}
+
+const SOON: Duration = Duration::from_secs(10);
+const SERVE: [&str; 2] = ["ws_port=0", "mcp_port=0"];
+
+#[test]
+fn a_websocket_client_ends_the_session() {
+    for id in [r#""id":1,"#, ""] {
+        let (mut child, ready) = start("serve", &SERVE);
+        let mut socket = Socket::open(ready["ws"].as_str().expect("an address"));
+        // What was asked before is answered before.
+        socket.send_text(r#"{"jsonrpc":"2.0","id":"before","method":"session.get"}"#);
+        socket.send_text(&format!(r#"{{"jsonrpc":"2.0",{id}"method":"session.shutdown"}}"#));
+        assert_eq!(socket.frame().json()["id"], "before");
+        if !id.is_empty() {
+            assert_eq!(socket.frame().json()["result"], json!({"shutdown": true}));
+        }
+        assert_eq!(socket.frame().close(), (1000, "agent shutdown".into()));
+        assert!(ended(&mut child, SOON).success());
+    }
+}
+
+#[test]
+fn an_mcp_client_ends_the_session() {
+    let bridge = bridge(&[]);
+    let mut socket = Socket::open(ws_url(&bridge));
+    let mut mcp = bridge.mcp().expect("MCP");
+    let reply = mcp.call("ghidra.bridge", "shutdown", json!({})).expect("it is accepted");
+    assert_eq!(reply, json!({"shutdown": true}));
+    assert_eq!(socket.frame().close().0, 1001, "the others see the server stop");
+    let address = crate::world::split(mcp_url(&bridge)).0.to_owned();
+    let began = Instant::now();
+    while std::net::TcpStream::connect(&address).is_ok() {
+        assert!(began.elapsed() < SOON, "the port must stop answering");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn signals_end_it_in_good_order() {
+    for signal in ["-TERM", "-INT"] {
+        let (mut child, ready) = start("serve", &SERVE);
+        let mut socket = Socket::open(ready["ws"].as_str().expect("an address"));
+        let idle = Socket::connect(ready["mcp"].as_str().expect("an address"));
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        assert_eq!(socket.frame().close().0, 1001);
+        drop(socket);
+        assert!(ended(&mut child, SOON).success(), "{signal}");
+        drop(idle);
+    }
+}
