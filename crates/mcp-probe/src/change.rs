@@ -234,11 +234,11 @@ fn compare_parameter(place: &str, old: &Parameter, new: &Parameter, changes: &mu
         _ => {}
     }
     let narrower = |old: &[String], new: &[String]| {
-        let lost = |kind: &&String| {
-            !new.contains(kind)
-                && !(kind.as_str() == "integer" && new.iter().any(|k| k == "number"))
+        let kept = |kind: &String| {
+            let wider = kind == "integer" && new.iter().any(|kind| kind == "number");
+            wider || new.contains(kind)
         };
-        !new.is_empty() && (old.is_empty() || old.iter().any(|kind| lost(&kind)))
+        !new.is_empty() && (old.is_empty() || !old.iter().all(kept))
     };
     if old.types != new.types {
         let class =

@@ -151,6 +151,9 @@ pub struct DoctorArgs {
     /// Also send messages of 16 and 64 MiB
     #[arg(long)]
     pub big_messages: bool,
+    /// Name the rules, and the mocks that show them
+    #[arg(long)]
+    pub rules: bool,
 }
 
 #[derive(Debug, Args)]
@@ -258,6 +261,9 @@ pub struct ScanArgs {
     /// Also call tools: traversal, absolute path, link and command canaries inside a scratch folder
     #[arg(long)]
     pub active: bool,
+    /// With --active: the folder that the server was given; scratch files are put there for the time of the tests
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
     /// With --active: also call tools that do not say that they only read
     #[arg(long)]
     pub allow_writes: bool,

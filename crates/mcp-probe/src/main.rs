@@ -1,22 +1,24 @@
 //! `mcp-probe`: looks at any MCP server from the outside.
 
-#![allow(dead_code, unused_imports)]
-
+mod active;
 mod change;
 mod cli;
 mod client;
 mod doctor;
+mod emit;
 mod finding;
 mod html;
 mod http;
 mod json;
 mod limits;
 mod link;
+mod lint;
 mod message;
 mod mock;
 mod recorder;
 mod risk;
 mod run;
+mod sarif;
 mod schema;
 mod screen;
 mod stream;

@@ -83,11 +83,6 @@ impl Surface {
         Surface { json: json.clone() }
     }
 
-    /// As saved.
-    pub fn to_json(&self) -> &Json {
-        &self.json
-    }
-
     /// Sets a member.
     pub fn set(&mut self, name: &str, value: impl Into<Json>) {
         self.json.set(name, value);

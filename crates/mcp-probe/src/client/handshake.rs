@@ -79,13 +79,6 @@ impl Session {
         &self.peer.version
     }
 
-    /// What the server says of itself.
-    pub fn server_info(&self) -> Option<&Json> {
-        self.greeting
-            .get("serverInfo")
-            .or_else(|| self.greeting.get("_meta")?.get("io.modelcontextprotocol/serverInfo"))
-    }
-
     /// Ends it in good order.
     pub async fn close(&mut self) {
         self.peer.link.close().await;
@@ -232,8 +225,7 @@ async fn discover(mut peer: Peer, stdio: bool, attempts: &mut Vec<Attempt>) -> O
 fn other_version(exchange: &Exchange) -> Option<String> {
     let error = exchange.error().filter(|error| error.code == Some(-32022))?;
     let supported = error.json.at("data/supported")?.items();
-    let known =
-        |version: &&Json| version.as_str().is_some_and(|text| text >= MODERN && text != MODERN);
+    let known = |version: &&Json| version.as_str().is_some_and(|text| text > MODERN);
     supported.iter().find(known)?.as_str().map(Into::into)
 }
 

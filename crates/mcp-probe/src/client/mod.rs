@@ -13,7 +13,7 @@ use crate::obj;
 use crate::stream::Quirks;
 use crate::trail::Trail;
 use bytes::Bytes;
-pub use exchange::{Exchange, Expiry, Outcome, RpcError, clip, clip_bytes, outcome_of};
+pub use exchange::{Exchange, Expiry, Outcome, clip, clip_bytes, outcome_of};
 pub use handshake::{Attempt, Session, Unopened, open, open_era};
 pub use headers::{HeaderRule, header_rules, param_headers};
 pub use lists::Listing;

@@ -5,8 +5,9 @@ use super::outcome::{explain, failed};
 use super::transport::{look_around, old_stream, other_headers};
 use crate::client::{Attempt, Context, Session, VERSIONS, Wish, clip, open};
 use crate::finding::{Finding, Severity};
-use crate::http::Url;
+use crate::http::{HttpFault, Url};
 use crate::limits::seconds;
+use crate::link::LinkError;
 use crate::survey::version_matrix;
 use crate::target::Target;
 use std::time::Duration;
@@ -128,10 +129,14 @@ async fn why_not(
     diagnosis: &mut Diagnosis,
 ) {
     let Some(last) = attempts.last() else { return };
-    if let Some(error) = &last.error {
-        diagnosis.add(failed(error));
-    }
     let exchange = attempts.iter().rev().find_map(|attempt| attempt.exchange.as_ref());
+    // A refused event stream matters only if nothing else was found.
+    let telling = |error: &&LinkError| {
+        exchange.is_none() || !matches!(error, LinkError::Http(HttpFault::NoEndpoint(_)))
+    };
+    if let Some(error) = last.error.as_ref().filter(telling) {
+        return diagnosis.add(failed(error));
+    }
     let Some(exchange) = exchange else { return };
     if let Target::Url(url) = target {
         if exchange.status() == Some(404) && !exchange.is_rpc() {

@@ -3,7 +3,7 @@
 use super::Diagnosis;
 use super::handshake::variables;
 use super::outcome::explain;
-use crate::client::{Context, Era, Exchange, Listing, Outcome, Session, clip, clip_bytes, open};
+use crate::client::{Context, Era, Listing, Outcome, Session, clip, clip_bytes, open};
 use crate::finding::{Finding, Severity};
 use crate::json::{Json, ParseErrorKind};
 use crate::link::Incoming;
@@ -238,7 +238,9 @@ async fn notifications(session: &mut Session, diagnosis: &mut Diagnosis) {
         );
     }
     let strange = &session.peer.oddities.strange_ids;
-    if answers.is_empty() && strange.len() > before {
+    // Over HTTP a refusal has a status of its own.
+    let accepted = status.is_none_or(|status| status < 300);
+    if answers.is_empty() && accepted && strange.len() > before {
         answers.push(format!("an answer with id {}", strange[before..].join(", ")));
     }
     let said = status.map_or("nothing came back".to_string(), |status| format!("HTTP {status}"));
@@ -396,9 +398,4 @@ fn broken(message: &Message) -> Finding {
         _ => Finding::new("invalid-message", Severity::Medium, "a message is no JSON-RPC"),
     }
     .seen(seen)
-}
-
-/// Whether an exchange got through at all; used by other verbs.
-pub fn got_through(exchange: &Exchange) -> bool {
-    exchange.answer.is_some()
 }

@@ -7,6 +7,11 @@ mod outcome;
 mod recorded;
 mod transport;
 
+/// Plain requests, for other verbs that look at listeners.
+pub mod web {
+    pub use super::transport::{Reply, ask, hello, post_headers};
+}
+
 use crate::client::Context;
 use crate::finding::Finding;
 use crate::json::Json;
@@ -23,7 +28,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 29] = [
+pub const RULES: [Rule; 32] = [
     Rule {
         name: "no-answer",
         about: "nothing answers: nothing listens, the process died, or it is silent",
@@ -61,10 +66,10 @@ pub const RULES: [Rule; 29] = [
     Rule { name: "endless-pages", about: "a list whose pages lead in a circle" },
     Rule { name: "noise-on-stdout", about: "other text among the messages" },
     Rule { name: "odd-json", about: "duplicate names, or numbers that lose digits" },
-    Rule {
-        name: "not-implemented",
-        about: "a capability is claimed and not served, or the reverse",
-    },
+    Rule { name: "not-implemented", about: "a capability is claimed and not served" },
+    Rule { name: "unadvertised", about: "a method works whose capability is not claimed" },
+    Rule { name: "duplicate-names", about: "a list holds a name twice" },
+    Rule { name: "unstable-list", about: "a list changes by itself" },
 ];
 
 /// What was found out.
@@ -123,4 +128,26 @@ pub async fn examine(target: &Target, context: &Context, big_messages: bool) -> 
     }
     crate::finding::sort(&mut diagnosis.findings);
     diagnosis
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULES;
+    use crate::mock::MOCKS;
+
+    #[test]
+    fn every_mock_shows_a_rule_that_exists() {
+        for mock in MOCKS.iter().filter(|mock| !mock.rule.is_empty()) {
+            let verb = matches!(mock.rule, "scan" | "lint" | "errors");
+            let known = RULES.iter().any(|rule| rule.name == mock.rule);
+            assert!(verb || known, "{}: {}", mock.name, mock.rule);
+        }
+    }
+
+    #[test]
+    fn rules_have_names_of_their_own() {
+        for (index, rule) in RULES.iter().enumerate() {
+            assert!(!RULES[..index].iter().any(|other| other.name == rule.name), "{}", rule.name);
+        }
+    }
 }

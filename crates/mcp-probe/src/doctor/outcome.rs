@@ -209,7 +209,6 @@ pub fn http_fault(fault: &HttpFault) -> Finding {
         HttpFault::ForeignRedirect(_) => {
             ("redirect-loop", "the server redirects to another origin; this is not followed")
         }
-        HttpFault::TooLong => ("long-message", "the answer is longer than the limit"),
         HttpFault::ForeignEndpoint(_) => (
             "foreign-endpoint",
             "the event stream names an endpoint at another origin; it is refused",

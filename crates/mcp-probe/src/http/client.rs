@@ -1,7 +1,7 @@
 //! Requests and responses over one's own sockets, so that every byte and every
 //! header can be shown.
 
-use super::parser::{Event, Head, Parser, Role};
+use super::parser::{Event, Head, Parser, Role, find_header};
 use super::url::Url;
 use bytes::Bytes;
 use std::io;
@@ -93,8 +93,9 @@ pub struct Request {
 impl Request {
     /// The bytes of the head.
     pub fn head(&self, url: &Url) -> String {
-        let mut head =
-            format!("{} {} HTTP/1.1\r\nHost: {}\r\n", self.method, url.path, url.authority());
+        let own = find_header(&self.headers, "host").is_some();
+        let host = if own { String::new() } else { format!("Host: {}\r\n", url.authority()) };
+        let mut head = format!("{} {} HTTP/1.1\r\n{host}", self.method, url.path);
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }

@@ -12,9 +12,6 @@ pub enum HttpFault {
     /// Redirected to another origin, which is not followed: headers could leak.
     #[error("redirected to another origin: {0}")]
     ForeignRedirect(String),
-    /// The body is longer than the limit.
-    #[error("the body is longer than the limit")]
-    TooLong,
     /// The old transport names an endpoint at another origin.
     #[error("the endpoint is at another origin: {0}")]
     ForeignEndpoint(String),

@@ -13,8 +13,6 @@ pub struct Head {
     pub line: String,
     /// Headers in their order and spelling.
     pub headers: Vec<(String, String)>,
-    /// The exact bytes, with the empty line.
-    pub raw: Bytes,
 }
 
 impl Head {
@@ -219,8 +217,8 @@ impl Parser {
         if !self.plausible() {
             return Err("this is not HTTP".into());
         }
-        let raw = self.buffer.split_to(end).freeze();
-        let head = read_head(raw);
+        let raw = self.buffer.split_to(end);
+        let head = read_head(&raw);
         self.state = self.body_state(&head)?;
         Ok(Some(Event::Head(head)))
     }
@@ -265,15 +263,15 @@ impl Parser {
     }
 }
 
-fn read_head(raw: Bytes) -> Head {
-    let text = String::from_utf8_lossy(&raw).into_owned();
+fn read_head(raw: &[u8]) -> Head {
+    let text = String::from_utf8_lossy(raw).into_owned();
     let mut lines = text.lines();
     let line = lines.next().unwrap_or_default().to_string();
     let headers = lines
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_string(), value.trim().to_string()))
         .collect();
-    Head { line, headers, raw }
+    Head { line, headers }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod parse;
 mod print;
 mod skim;
 
-pub use parse::{MAX_DEPTH, ParseError, ParseErrorKind, parse, parse_lossy};
+pub use parse::{ParseErrorKind, parse, parse_lossy};
 pub use skim::{Skim, skim};
 
 /// A JSON text value: what it means, and how it was spelled if that differs

@@ -4,7 +4,7 @@
 use super::{Closure, HttpEnd, Incoming, LinkError, LinkOptions};
 use crate::http::{self, Head, HttpFault, Part, Request, Response, SseItem, SseParser, Url};
 use crate::message::{Kind, Message};
-use crate::stream::Quirks;
+use crate::stream::{Piece, Quirks, Splitter};
 use crate::trail::{Channel, Facts, HttpFacts, Side};
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
@@ -63,11 +63,6 @@ impl HttpLink {
     /// When bytes last came.
     pub fn activity(&self) -> crate::limits::Activity {
         self.options.activity.clone()
-    }
-
-    /// The session the server issued.
-    pub fn session(&self) -> Option<&str> {
-        self.session.as_deref()
     }
 
     /// What has come of an answer that is not complete.
@@ -189,18 +184,18 @@ impl HttpLink {
             self.session = Some(session.to_string());
         }
         if matches!(status, 301 | 302 | 303 | 307 | 308) && head.header("location").is_some() {
-            self.note_head(&head);
+            self.note_head();
             return self.redirect(&head).await;
         }
         if head.media_type() == "text/event-stream" {
-            self.note_head(&head);
+            self.note_head();
             self.body = Body::Events(response, SseParser::default());
         } else {
             self.body = Body::Whole(response, BytesMut::new());
         }
     }
 
-    fn note_head(&self, _head: &Head) {
+    fn note_head(&self) {
         let facts =
             Facts { http: self.facts.clone(), kind: Some(Kind::SideLog), ..Facts::default() };
         self.options.trail.note(Side::Server, Channel::Http, Bytes::new(), facts);
@@ -287,6 +282,27 @@ impl HttpLink {
         });
     }
 
+    /// A body that is not one message may still hold one among other text.
+    fn pieces(&mut self, whole: &Bytes, facts: &HttpFacts) {
+        let mut splitter = Splitter::new(self.options.limits.max_message);
+        splitter.feed(whole);
+        let mut pieces = Vec::new();
+        while let Some(piece) = splitter.finish() {
+            pieces.push(piece);
+        }
+        if !pieces.iter().any(|piece| matches!(piece, Piece::Message(..))) {
+            return self.message(whole.clone(), facts.clone());
+        }
+        for piece in pieces {
+            match piece {
+                Piece::Message(bytes, _) => self.message(bytes, facts.clone()),
+                Piece::Side(bytes) | Piece::Oversize(bytes) => {
+                    self.ready.push_back(Incoming::Side(bytes));
+                }
+            }
+        }
+    }
+
     async fn end(&mut self, fault: Option<HttpFault>) {
         match std::mem::replace(&mut self.body, Body::None) {
             Body::None => {}
@@ -303,6 +319,8 @@ impl HttpLink {
                         whole.clone(),
                         Facts { http: Some(facts), note, kind, ..Facts::default() },
                     );
+                } else if Message::read(whole.clone()).fault.is_some() {
+                    self.pieces(&whole, &facts);
                 } else {
                     self.message(whole.clone(), facts);
                 }

@@ -35,7 +35,7 @@ fn method(message: &Json) -> &str {
     message.text_at("method").unwrap_or_default()
 }
 
-pub(super) fn id(message: &Json) -> Json {
+fn id(message: &Json) -> Json {
     message.get("id").cloned().unwrap_or_default()
 }
 
@@ -219,6 +219,22 @@ pub(super) fn noisy(model: &mut Model, message: &Json) -> Vec<Act> {
     text.push_str(&format!("\u{feff}{answer}\r\n"));
     text.push_str("{not json at all\n");
     vec![Act::Raw(text.into())]
+}
+
+/// Progress every half second must keep a client waiting.
+pub(super) fn slow(model: &mut Model, message: &Json) -> Vec<Act> {
+    if method(message) != "tools/list" {
+        return good(model, message);
+    }
+    let mut acts = Vec::new();
+    for step in 1..=6 {
+        let params = obj! { "progressToken": 1, "progress": step, "total": 6 };
+        let progress =
+            obj! { "jsonrpc": "2.0", "method": "notifications/progress", "params": params };
+        acts.extend([Act::Send(progress), Act::Sleep(500)]);
+    }
+    acts.extend(good(model, message));
+    acts
 }
 
 pub(super) fn chatty_stderr(model: &mut Model, message: &Json) -> Vec<Act> {

@@ -271,7 +271,7 @@ fn check_headers(shared: &Shared, head: &Head, message: &Json) -> Option<Answer>
     let method = message.text_at("method").unwrap_or_default();
     if shared.manner == Manner::Sessions && method != "initialize" {
         let modern = message.at("params/_meta").is_some();
-        if !modern && head.header("mcp-session-id") != Some("mock-session-1") {
+        if !modern && id != Json::Null && head.header("mcp-session-id") != Some("mock-session-1") {
             return Some(Answer::json(
                 "400 Bad Request",
                 &error(id, -32000, "Bad Request: Mcp-Session-Id is missing", None),

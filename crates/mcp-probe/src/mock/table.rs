@@ -2,9 +2,9 @@
 
 use super::faults::{
     Act, answers_notifications, chatty_stderr, close_mid_message, crash_on_null, cut, dies,
-    drifted, empty_tools, endless_pages, error_stderr, flapping, flood, good, id, invalid_utf8,
+    drifted, empty_tools, endless_pages, error_stderr, flapping, flood, good, invalid_utf8,
     long_line, needs_initialized, nested_bomb, noisy, odd_json, odd_names, only_oldest,
-    out_of_order, pushy, risky, stack_trace, version_strict, wrong_ids,
+    out_of_order, pushy, risky, slow, stack_trace, version_strict, wrong_ids,
 };
 use super::model::Model;
 use crate::json::Json;
@@ -203,6 +203,7 @@ pub const MOCKS: &[Mock] = &[
         "noise-on-stdout",
         noisy,
     ),
+    react("slow", "takes three seconds for its list and reports progress", "", slow),
     react("chatty-stderr", "fills its error pipe before each answer", "", chatty_stderr),
     react(
         "odd-json",

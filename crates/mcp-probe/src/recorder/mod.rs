@@ -7,4 +7,4 @@ mod tap;
 
 pub use http::proxy;
 pub use stdio::wrap;
-pub use tap::{Tap, Totals};
+pub use tap::Totals;

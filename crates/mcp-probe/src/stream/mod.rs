@@ -130,11 +130,6 @@ impl Splitter {
         }
     }
 
-    /// Whether bytes of an unfinished piece are waiting.
-    pub fn pending(&self) -> usize {
-        self.buffer.len()
-    }
-
     /// What is left when the stream has ended: a message cut off, or noise.
     pub fn finish(&mut self) -> Option<Piece> {
         if let Some(piece) = self.next() {

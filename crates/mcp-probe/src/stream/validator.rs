@@ -59,11 +59,6 @@ impl Validator {
         self.stack.first().copied()
     }
 
-    /// Whether the text so far ends inside a string.
-    pub fn in_text(&self) -> bool {
-        matches!(self.state, State::Text { .. } | State::Escape { .. } | State::Hex { .. })
-    }
-
     /// Takes the next piece. The value must be an object or an array.
     pub fn feed(&mut self, piece: &[u8]) -> Step {
         let mut at = 0;

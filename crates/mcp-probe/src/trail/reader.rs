@@ -45,7 +45,8 @@ pub fn read_recording(path: &Path) -> Result<Option<Recording>, String> {
     if Entry::from_json(&first).is_none() {
         return Ok(None);
     }
-    let mut recording = Recording { target: Json::Null, entries: Vec::new(), broken_lines: 0, starts: Vec::new() };
+    let mut recording =
+        Recording { target: Json::Null, entries: Vec::new(), broken_lines: 0, starts: Vec::new() };
     lines.by_ref().for_each(|line| recording.add(line));
     Ok(Some(recording))
 }

@@ -1,9 +1,10 @@
 //! `doctor`: why a server does not work.
 
 use crate::cli::DoctorArgs;
-use crate::doctor::{Diagnosis, examine, examine_recording};
+use crate::doctor::{Diagnosis, RULES, examine, examine_recording};
 use crate::finding::worst;
 use crate::json::Json;
+use crate::mock::MOCKS;
 use crate::obj;
 use crate::run::{Exit, Failure, Run};
 use crate::screen::{count, progress};
@@ -12,6 +13,9 @@ use crate::trail::read_recording;
 
 /// Examines one target or many.
 pub async fn run(args: &DoctorArgs, run: &Run) -> Result<Exit, Failure> {
+    if args.rules {
+        return rules(run);
+    }
     let targets = run.targets(&args.at)?;
     let bar = progress(targets.len() as u64, "servers");
     let mut all = Vec::new();
@@ -29,6 +33,19 @@ pub async fn run(args: &DoctorArgs, run: &Run) -> Result<Exit, Failure> {
     }
     show(run, &all)?;
     Ok(exit)
+}
+
+fn rules(run: &Run) -> Result<Exit, Failure> {
+    let mut screen = run.screen();
+    let mut rows = vec![["rule", "mocks", "symptom"].map(String::from).to_vec()];
+    for rule in &RULES {
+        let mocks = MOCKS.iter().filter(|mock| mock.rule == rule.name);
+        let names: Vec<&str> = mocks.map(|mock| mock.name).collect();
+        rows.push(vec![rule.name.to_string(), names.join(" "), rule.about.to_string()]);
+    }
+    screen.table(&rows);
+    run.emit(&screen.finish())?;
+    Ok(Exit::Fine)
 }
 
 async fn diagnose(args: &DoctorArgs, run: &Run, named: &Named) -> Result<Diagnosis, Failure> {

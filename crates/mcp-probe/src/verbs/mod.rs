@@ -2,13 +2,19 @@
 
 mod audit_log;
 mod call;
+mod conformance_driver;
 mod diff;
 mod doctor;
+mod emit;
+mod errors;
+mod explain;
+mod lint;
 mod lock;
 mod mock;
 mod record;
 mod replay;
 mod report;
+mod scan;
 mod session;
 
 use crate::cli::Verb;
@@ -21,6 +27,9 @@ pub async fn run(verb: Verb, run: &Run) -> Result<Exit, Failure> {
         Verb::Replay(args) => replay::run(&args, run).await,
         Verb::AuditLog(args) => audit_log::run(&args, run),
         Verb::Doctor(args) => doctor::run(&args, run).await,
+        Verb::Scan(args) => scan::run(&args, run).await,
+        Verb::Lint(args) => lint::run(&args, run).await,
+        Verb::Errors(args) => errors::run(&args, run).await,
         Verb::Report(args) => report::run(args, run).await,
         Verb::Diff(args) => diff::run(&args, run),
         Verb::Lock(args) => lock::lock(&args, run).await,
@@ -28,6 +37,8 @@ pub async fn run(verb: Verb, run: &Run) -> Result<Exit, Failure> {
         Verb::Session(args) => session::run(&args, run).await,
         Verb::Call(args) => call::run(&args, run).await,
         Verb::Mock(args) => mock::run(&args, run).await,
-        _ => Err("not built yet".into()),
+        Verb::Explain(args) => explain::run(&args, run).await,
+        Verb::Emit(args) => emit::run(&args, run).await,
+        Verb::ConformanceDriver(args) => conformance_driver::run(&args, run).await,
     }
 }
