@@ -15,6 +15,7 @@ pub mod listing;
 pub mod memory;
 mod naming;
 pub mod reference;
+pub mod search;
 mod signature_text;
 pub mod symbol;
 pub mod table;
@@ -32,6 +33,7 @@ pub use function::{
 pub use listing::{CodeUnit, DataUnit, Instruction, Listing};
 pub use memory::{BlockKind, BlockSource, Memory, MemoryBlock, MemoryError, Permissions};
 pub use reference::{Reference, ReferenceInfo, References};
+pub use search::{BytePattern, SearchStep, TextEncoding};
 pub use signature_text::parameter_name;
 pub use symbol::{SourceType, Symbol, SymbolId, SymbolKind, Symbols};
 pub use table::Table;
