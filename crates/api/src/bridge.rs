@@ -1,18 +1,21 @@
 //! One open program behind the contract: checks a call, runs it, shapes the answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use engine::{Session, WriteError};
+use program::Program;
 use serde_json::{Map, Value};
 
 use crate::context::{CallContext, Transport};
 use crate::cursor::{CursorKey, Query};
 use crate::error::{BridgeError, ErrorCode};
-use crate::method::{Handler, Method};
+use crate::method::{Answer, Handler, Method};
 use crate::projection::{Selection, drop_nulls};
 use crate::registry::registry;
 use crate::schema::check::nearest;
-use crate::view::View;
+use crate::view::{Edit, View};
 
 /// How a bridge presents its session.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +28,7 @@ pub struct BridgeOptions {
 
 /// One open program, served to any number of callers.
 pub struct Bridge {
-    #[allow(dead_code)] // until the first handler asks it
-    session: engine::Session,
+    session: Session,
     options: BridgeOptions,
     cursors: CursorKey,
     shutting_down: AtomicBool,
@@ -35,7 +37,7 @@ pub struct Bridge {
 impl Bridge {
     /// Serves an open session.
     #[must_use]
-    pub fn new(session: engine::Session, options: BridgeOptions) -> Bridge {
+    pub fn new(session: Session, options: BridgeOptions) -> Bridge {
         Bridge {
             session,
             options,
@@ -56,58 +58,20 @@ impl Bridge {
         cx: &CallContext,
     ) -> Result<Value, BridgeError> {
         let row = find(method, cx.transport)?;
-        let run = AssertUnwindSafe(|| self.run(row, params, cx));
+        let run = AssertUnwindSafe(|| {
+            let params = checked(row, params, cx.transport)?;
+            self.admit(row)?;
+            match &row.handler {
+                Handler::Write(_) => {
+                    self.write(|program| self.run(row, params, cx, State::Working(program)))
+                }
+                _ => self.run(row, params, cx, State::Snapshot(self.session.snapshot())),
+            }
+        });
         catch_unwind(run).unwrap_or_else(|_| {
             tracing::error!(method, "a handler panicked");
             Err(BridgeError::internal())
         })
-    }
-
-    fn run(&self, method: &Method, params: Value, cx: &CallContext) -> Result<Value, BridgeError> {
-        let params = checked(method, params, cx.transport)?;
-        self.admit(method)?;
-        let selection = if method.selectable().is_empty() {
-            None
-        } else {
-            Selection::of(&params, method.identity())?
-        };
-        let mut reply = self.dispatch(method, params, selection.as_ref(), cx)?;
-        drop_nulls(&mut reply);
-        if let Some(selection) = &selection {
-            selection.apply(&mut reply, method.is_list());
-        }
-        Ok(reply)
-    }
-
-    /// Refuses writes that may not run now, after their parameters were checked.
-    fn admit(&self, method: &Method) -> Result<(), BridgeError> {
-        if self.options.read_only && method.effects().mutates_program {
-            let message = "the bridge was started with read_only=true, so nothing may be changed";
-            return Err(BridgeError::new(ErrorCode::ReadOnly, message).at_method());
-        }
-        Ok(())
-    }
-
-    fn dispatch(
-        &self,
-        method: &Method,
-        params: Value,
-        selection: Option<&Selection>,
-        cx: &CallContext,
-    ) -> Result<Value, BridgeError> {
-        match &method.handler {
-            Handler::Read(run) => {
-                let query = Query {
-                    key: &self.cursors,
-                    session: self.session_id(),
-                    method: method.name(),
-                    params: &params,
-                };
-                run(&View { bridge: self, cx, query, selection }, params.clone())
-            }
-            Handler::Control(run) => run(self, cx, params),
-            Handler::Pending => Err(method.pending_error()),
-        }
     }
 
     /// The session's id.
@@ -119,7 +83,7 @@ impl Bridge {
     /// The name of the open program.
     #[must_use]
     pub fn program_name(&self) -> String {
-        String::new()
+        self.session.snapshot().info.name.clone()
     }
 
     /// True once a client asked to end the session.
@@ -132,9 +96,119 @@ impl Bridge {
     pub(crate) fn begin_shutdown(&self) {
         self.shutting_down.store(true, Ordering::Relaxed);
     }
+
+    /// The open session.
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Refuses what may not run now, after its parameters were checked.
+    pub(crate) fn admit(&self, method: &Method) -> Answer<()> {
+        let effects = method.effects();
+        if self.options.read_only && effects.mutates_program {
+            let message = "the bridge was started with read_only=true, so nothing may be changed";
+            return Err(BridgeError::new(ErrorCode::ReadOnly, message).at_method());
+        }
+        if effects.allowed_during_analysis || method.gates_itself() {
+            return Ok(());
+        }
+        let status = self.session.analysis_status();
+        if status.is_running() {
+            Err(analysis_runs(status.progress.unwrap_or(0.0)))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Runs edits on a copy of the program and publishes it when they succeed.
+    pub(crate) fn write<T>(&self, edit: impl FnOnce(&mut Program) -> Answer<T>) -> Answer<T> {
+        self.session.write(edit).map_err(|fault| match fault {
+            WriteError::Busy(busy) => analysis_runs(busy.progress),
+            WriteError::Refused(error) => error,
+        })
+    }
+
+    /// Runs a checked call against one state of the program and shapes its answer.
+    pub(crate) fn run(
+        &self,
+        method: &Method,
+        params: Value,
+        cx: &CallContext,
+        state: State<'_>,
+    ) -> Answer<Value> {
+        let selection = if method.selectable().is_empty() {
+            None
+        } else {
+            Selection::of(&params, method.identity())?
+        };
+        let mut reply = match (&method.handler, state) {
+            (Handler::Read(run), state) => {
+                let arguments = params.clone();
+                let program = state.frozen();
+                run(&self.view(method, &params, cx, program, selection.as_ref()), arguments)?
+            }
+            (Handler::Write(run), State::Working(program)) => run(&mut Edit { program }, params)?,
+            (Handler::Write(_), State::Snapshot(_)) => return Err(BridgeError::internal()),
+            (Handler::Control(run), _) => run(self, cx, params)?,
+            (Handler::Pending, _) => return Err(method.pending_error()),
+        };
+        drop_nulls(&mut reply);
+        if let Some(selection) = &selection {
+            selection.apply(&mut reply, method.is_list());
+        }
+        Ok(reply)
+    }
+
+    fn view<'a>(
+        &'a self,
+        method: &'a Method,
+        params: &'a Value,
+        cx: &'a CallContext,
+        program: Arc<Program>,
+        selection: Option<&'a Selection>,
+    ) -> View<'a> {
+        View {
+            program,
+            bridge: self,
+            cx,
+            query: Query {
+                key: &self.cursors,
+                session: self.session_id(),
+                method: method.name(),
+                params,
+            },
+            selection,
+        }
+    }
 }
 
-fn find(name: &str, transport: Transport) -> Result<&'static Method, BridgeError> {
+/// The state of the program that a call sees.
+pub(crate) enum State<'p> {
+    /// A published state that nobody changes.
+    Snapshot(Arc<Program>),
+    /// The copy inside of an open transaction.
+    Working(&'p mut Program),
+}
+
+impl State<'_> {
+    fn frozen(self) -> Arc<Program> {
+        match self {
+            State::Snapshot(program) => program,
+            State::Working(program) => Arc::new(program.clone()),
+        }
+    }
+}
+
+/// The refusal of a write while analysis runs.
+pub(crate) fn analysis_runs(progress: f32) -> BridgeError {
+    let message = "analysis runs, and nothing may be changed until it ends; \
+                   analysis.get tells how far it is";
+    BridgeError::new(ErrorCode::AnalysisInProgress, message)
+        .at_method()
+        .with("progress", f64::from(progress))
+}
+
+fn find(name: &str, transport: Transport) -> Answer<&'static Method> {
     if name.trim().is_empty() {
         let message = "the method name is blank; interface.get lists the names";
         return Err(BridgeError::new(ErrorCode::MissingMethod, message).at_method());
@@ -152,14 +226,17 @@ fn unknown(name: &str) -> BridgeError {
         None => "interface.get lists the methods".to_owned(),
     };
     let shown: String = name.chars().take(64).collect();
-    BridgeError::new(ErrorCode::UnknownMethod, format!("there is no method {shown}; {hint}"))
-        .at_method()
+    let message = format!("there is no method {shown}; {hint}");
+    BridgeError::new(ErrorCode::UnknownMethod, message).at_method()
 }
 
 /// The parameters, held against the published schema. MCP clients may send nested
 /// objects as text; those are unpacked when that makes the request fit.
-fn checked(method: &Method, params: Value, transport: Transport) -> Result<Value, BridgeError> {
-    let params = if params.is_null() { Value::Object(Map::new()) } else { params };
+pub(crate) fn checked(method: &Method, params: Value, transport: Transport) -> Answer<Value> {
+    let mut params = if params.is_null() { Value::Object(Map::new()) } else { params };
+    if transport == Transport::Mcp && method.checks_itself() {
+        method.unpack_texts(&mut params);
+    }
     let fault = match method.check(&params) {
         Ok(()) => return Ok(params),
         Err(fault) => fault,

@@ -7,9 +7,12 @@
 //! [`Bridge::call`] and print what comes back.
 
 mod bridge;
+mod bytes;
 mod context;
+pub mod contract;
 mod cursor;
 mod error;
+mod instant;
 mod method;
 mod methods;
 mod projection;
@@ -17,6 +20,10 @@ mod registry;
 mod schema;
 mod shapes;
 mod view;
+mod walk;
+
+#[cfg(test)]
+mod tests;
 
 pub use bridge::{Bridge, BridgeOptions};
 pub use context::{CallContext, CancelToken, Transport};

@@ -12,7 +12,7 @@ use crate::error::{BridgeError, ErrorCode};
 use crate::projection;
 use crate::schema::{check::Checker, publish};
 use crate::shapes::{Reply, Request};
-use crate::view::View;
+use crate::view::{Edit, View};
 
 /// What a handler answers.
 pub(crate) type Answer<R> = Result<R, BridgeError>;
@@ -87,12 +87,15 @@ impl Effects {
 }
 
 type ReadFn = Box<dyn Fn(&View<'_>, Value) -> Answer<Value> + Send + Sync>;
+type WriteFn = Box<dyn Fn(&mut Edit<'_>, Value) -> Answer<Value> + Send + Sync>;
 type ControlFn = Box<dyn Fn(&Bridge, &CallContext, Value) -> Answer<Value> + Send + Sync>;
 
 /// How a method is run.
 pub(crate) enum Handler {
     /// Over an unchangeable view.
     Read(ReadFn),
+    /// Inside a transaction.
+    Write(WriteFn),
     /// Over the bridge itself.
     Control(ControlFn),
     /// Not available yet: described and checked, then refused.
@@ -111,6 +114,7 @@ pub struct Method {
     output: Value,
     checker: Checker,
     checks_itself: bool,
+    gates_itself: bool,
     identity: &'static [&'static str],
     list: bool,
     paged: bool,
@@ -131,6 +135,17 @@ impl Method {
         let handler =
             Handler::Read(Box::new(move |view, params| encode(run(view, decode(params)?)?)));
         Method::build::<P, R>(name, text, Effects::READ, true, handler)
+    }
+
+    /// A method that changes the program, all of it or nothing.
+    pub(crate) fn write<P: Request + 'static, R: Reply + 'static>(
+        name: &'static str,
+        text: &'static str,
+        run: fn(&mut Edit<'_>, P) -> Answer<R>,
+    ) -> Method {
+        let handler =
+            Handler::Write(Box::new(move |edit, params| encode(run(edit, decode(params)?)?)));
+        Method::build::<P, R>(name, text, Effects::WRITE, true, handler)
     }
 
     /// A method that acts on the session rather than on the program's facts.
@@ -176,6 +191,7 @@ impl Method {
         Method {
             checker: Checker::new(&input),
             checks_itself: false,
+            gates_itself: false,
             name,
             text,
             effects,
@@ -218,6 +234,12 @@ impl Method {
     pub(crate) fn only_on_websocket(mut self) -> Method {
         self.websocket_only = true;
         self.batchable = false;
+        self
+    }
+
+    /// Leaves it to the handler to refuse while analysis runs.
+    pub(crate) fn gating_itself(mut self) -> Method {
+        self.gates_itself = true;
         self
     }
 
@@ -348,9 +370,25 @@ impl Method {
         self.list
     }
 
+    /// True when the handler refuses by itself while analysis runs.
+    pub(crate) fn gates_itself(&self) -> bool {
+        self.gates_itself
+    }
+
+    /// True when the handler checks its parameters itself.
+    pub(crate) fn checks_itself(&self) -> bool {
+        self.checks_itself
+    }
+
     /// Holds parameters against the published schema.
     pub(crate) fn check(&self, params: &Value) -> Result<(), BridgeError> {
         if self.checks_itself { Ok(()) } else { self.checker.check(params) }
+    }
+
+    /// Holds a reply against the published schema.
+    #[cfg(test)]
+    pub(crate) fn check_reply(&self, reply: &Value) -> Result<(), BridgeError> {
+        Checker::new(&self.output).check(reply)
     }
 
     /// Unpacks objects that were sent as text; true when there were any.

@@ -54,6 +54,25 @@ impl View<'_> {
     }
 }
 
+/// What a writing handler gets: a copy of the program that is published when it succeeds.
+pub(crate) struct Edit<'a> {
+    /// The copy to change.
+    pub program: &'a mut Program,
+}
+
+impl Edit<'_> {
+    /// The address in its one spelling.
+    pub(crate) fn print(&self, address: Address) -> String {
+        self.program.spaces.print(address).to_string()
+    }
+
+    /// The address that a text names; `pointer` says where the text stands.
+    pub(crate) fn address(&self, text: &str, pointer: &str) -> Answer<Address> {
+        let parsed = self.program.parse_address(text);
+        parsed.map_err(|fault| address_error(self.program, text, &fault).at(pointer))
+    }
+}
+
 /// The function that starts where a text says.
 pub(crate) fn function_at<'p>(
     program: &'p Program,
@@ -78,7 +97,11 @@ pub(crate) fn function_at<'p>(
 }
 
 /// Why a text is no address, as the error to answer.
-pub(crate) fn address_error(program: &Program, text: &str, fault: &AddressTextError) -> BridgeError {
+pub(crate) fn address_error(
+    program: &Program,
+    text: &str,
+    fault: &AddressTextError,
+) -> BridgeError {
     let shown: String = text.trim().chars().take(64).collect();
     let message = match fault {
         AddressTextError::Blank => {

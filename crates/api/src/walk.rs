@@ -218,7 +218,8 @@ fn whole(
         None if open_end == OpenEnd::Never => Ok((start, None)),
         None => {
             let high = bounds.map(|(_, high)| high);
-            let of_space = view.program.spaces.get(start.space).map_or(u64::MAX, |s| s.max_offset());
+            let of_space =
+                view.program.spaces.get(start.space).map_or(u64::MAX, |s| s.max_offset());
             let end = high
                 .filter(|high| high.space == start.space && *high >= start)
                 .unwrap_or(Address::new(start.space, of_space));

@@ -36,6 +36,19 @@ impl Program {
         }
     }
 
+    /// A data item as one line of a listing: its type's short name, then its form.
+    pub fn data_text(&self, address: Address, data_type: TypeId, length: u32) -> String {
+        let shown = self.data_representation(address, data_type, length);
+        let kind = self.types.get(data_type).map(|known| &known.kind);
+        let name = match kind {
+            Some(TypeKind::Builtin(Builtin::Pointer) | TypeKind::Pointer(None)) => "addr",
+            Some(TypeKind::Builtin(Builtin::String(Charset::Ascii))) => "ds",
+            Some(TypeKind::Builtin(Builtin::Undefined)) if length == 1 => "??",
+            _ => self.types.name(data_type),
+        };
+        if shown.is_empty() { name.to_owned() } else { format!("{name} {shown}") }
+    }
+
     /// True when the item is text: a string, or an array of characters.
     pub fn is_text_type(&self, data_type: TypeId) -> bool {
         let id = self.types.resolve(data_type);

@@ -213,6 +213,14 @@ impl Functions {
         self.by_entry.range(start..=end).map(|(_, f)| f)
     }
 
+    /// Functions with entries in a range, in order.
+    pub fn range(
+        &self,
+        entries: impl std::ops::RangeBounds<Address>,
+    ) -> impl DoubleEndedIterator<Item = &Arc<Function>> {
+        self.by_entry.range(entries).map(|(_, function)| function)
+    }
+
     /// All functions in entry order, external ones after those in memory.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Function>> {
         self.by_entry.values()

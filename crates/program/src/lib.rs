@@ -180,6 +180,35 @@ impl Program {
         }
     }
 
+    /// Every unit that starts in `from..=to`, undefined bytes included, in address order.
+    pub fn units(&self, from: Address, to: Address) -> impl Iterator<Item = (Address, CodeUnit)> {
+        let mut next = self.unit_start(from);
+        std::iter::from_fn(move || {
+            let at = next.filter(|at| *at <= to)?;
+            let unit = self.code_unit_at(at)?;
+            next = at.checked_add(unit.length().max(1)).and_then(|after| self.unit_start(after));
+            Some((at, unit))
+        })
+    }
+
+    /// The first address from `at` on where a unit starts.
+    fn unit_start(&self, at: Address) -> Option<Address> {
+        let mut at = at;
+        loop {
+            if let Some((start, unit)) = self.listing.unit_containing(at) {
+                if start == at {
+                    return Some(at);
+                }
+                at = start.checked_add(unit.length().max(1))?;
+            } else if self.memory.contains(at) {
+                return Some(at);
+            } else {
+                let after = self.memory.blocks().partition_point(|block| block.start <= at);
+                at = self.memory.blocks().get(after)?.start;
+            }
+        }
+    }
+
     /// The shown name of a stored symbol: functions without a name of their
     /// own bear that of what they thunk, or the default one.
     pub fn symbol_name(&self, id: SymbolId) -> String {

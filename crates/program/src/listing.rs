@@ -94,6 +94,18 @@ impl Listing {
         (address.distance_from(*start)? < u64::from(unit.length)).then_some((*start, *unit))
     }
 
+    /// Where control goes on behind an instruction, if it does: after it and its delay slot.
+    pub fn fall_through(&self, address: Address, instruction: &Instruction) -> Option<Address> {
+        if !instruction.effective_flow().has_fall_through() {
+            return None;
+        }
+        let mut next = address.checked_add(u64::from(instruction.length))?;
+        while let Some(slot) = self.instructions.get(&next).filter(|slot| slot.in_delay_slot) {
+            next = next.checked_add(u64::from(slot.length).max(1))?;
+        }
+        Some(next)
+    }
+
     /// Whether any defined unit touches the range.
     pub fn is_defined(&self, range: &AddressRange) -> bool {
         self.unit_containing(range.start).is_some()

@@ -1,6 +1,6 @@
 //! Symbols and namespaces.
 
-use crate::address::Address;
+use crate::address::{Address, SpaceId};
 use crate::table::Table;
 use std::sync::Arc;
 
@@ -89,6 +89,15 @@ pub struct Symbol {
     pub external_entry: bool,
     /// Whether it stays at its address when the image moves.
     pub pinned: bool,
+}
+
+impl Symbol {
+    /// Whether it names a place in the program's own memory.
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.kind, SymbolKind::Label | SymbolKind::Function)
+            && self.address.space != SpaceId::EXTERNAL
+            && self.address != Address::MAX
+    }
 }
 
 /// All stored symbols of a program.

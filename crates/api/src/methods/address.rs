@@ -3,20 +3,70 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::method::Method;
+use program::{SpaceId, SpaceKind};
+
+use crate::method::{Answer, Method};
+use crate::methods::symbol::id_at;
 use crate::shapes::{AddressSelector, Get, List, NoFilter, Page, Reply};
+use crate::view::View;
+use crate::walk::paginate;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::pending_read::<List<NoFilter>, Page<AddressSpace>>(
+        Method::read(
             "address_space.list",
             "List the address spaces that hold memory, by name.",
+            space_list,
         ),
-        Method::pending_read::<Get<AddressSelector>, ResolvedAddress>(
+        Method::read(
             "address.resolve",
             "Read an address expression and tell what lies there: block, function, symbol.",
+            resolve,
         ),
     ]
+}
+
+fn space_list(view: &View<'_>, request: List<NoFilter>) -> Answer<Page<AddressSpace>> {
+    let holds_memory = |kind| matches!(kind, SpaceKind::Ram | SpaceKind::NonLoaded);
+    let spaces = view.program.spaces.iter().filter(|space| holds_memory(space.kind));
+    let rows = spaces.map(|space| ((space.name.to_string(), space.id.0), space)).collect();
+    paginate(view, request.page.as_ref(), rows, |space| AddressSpace {
+        name: space.name.to_string(),
+        kind: if space.kind == SpaceKind::Ram { "ram" } else { "non_loaded" },
+        size: u64::from(space.bits),
+        min_address: view.print(program::Address::new(space.id, 0)),
+        max_address: view.print(program::Address::new(space.id, space.max_offset())),
+        default: space.id == SpaceId::RAM,
+    })
+}
+
+fn resolve(view: &View<'_>, request: Get<AddressSelector>) -> Answer<ResolvedAddress> {
+    let address = view.code_address(&request.selector.address, "/selector/address")?;
+    let program = &view.program;
+    let block = program.memory.block_at(address);
+    Ok(ResolvedAddress {
+        address: view.print(address),
+        valid: true,
+        in_memory: block.is_some(),
+        memory_block: block.map(|block| MemoryBlockSummary {
+            name: block.name.to_string(),
+            start: Some(view.print(block.start)),
+            end: Some(view.print(block.end())),
+            length: Some(block.length),
+            read: Some(block.permissions.read),
+            write: Some(block.permissions.write),
+            execute: Some(block.permissions.execute),
+        }),
+        function: program.functions.containing(address).map(|function| FunctionSummary {
+            entry: view.print(function.entry),
+            name: program.function_name(function.entry),
+        }),
+        symbol: id_at(program, address).map(|(id, kind)| SymbolSummary {
+            id: id.0.to_string(),
+            name: program.label_at(address).unwrap_or_default(),
+            r#type: kind,
+        }),
+    })
 }
 
 /// One address space.

@@ -1,23 +1,64 @@
 //! Automatic analysis: its state, and starting it.
 
+use engine::{AnalysisKind, AnalysisState, AnalysisStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::method::Method;
+use crate::bridge::Bridge;
+use crate::context::CallContext;
+use crate::error::{BridgeError, ErrorCode};
+use crate::instant::utc;
+use crate::method::{Answer, Effects, Method};
 use crate::shapes::{GetOnly, Reply, Request};
+use crate::view::View;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::pending_read::<GetOnly, Analysis>(
-            "analysis.get",
-            "Report the state of automatic analysis.",
-        ),
-        Method::pending_write::<StartRequest, Analysis>(
+        Method::read("analysis.get", "Report the state of automatic analysis.", get),
+        Method::control(
             "analysis.start",
             "Start automatic analysis in the background, all of it or chosen analyzers.",
+            Effects::TASK,
+            start,
         )
-        .outside_transactions(),
+        .gating_itself(),
     ]
+}
+
+fn get(view: &View<'_>, _request: GetOnly) -> Answer<Analysis> {
+    Ok(Analysis::of(view.bridge, view.bridge.session().analysis_status()))
+}
+
+fn start(bridge: &Bridge, _cx: &CallContext, request: StartRequest) -> Answer<Analysis> {
+    let analyzers = request.analyzers.map(|names| tidy(&names)).transpose()?;
+    let started = bridge.session().start_analysis(AnalysisKind::Bridge, analyzers);
+    let status = started.map_err(|busy| already_runs(busy.progress))?;
+    Ok(Analysis::of(bridge, status))
+}
+
+/// The names without surrounding blanks, each once.
+fn tidy(names: &[String]) -> Answer<Vec<String>> {
+    let mut tidied: Vec<String> = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let name = name.trim();
+        if name.is_empty() {
+            let message = "an analyzer's name is blank; leave it out or give a name";
+            return Err(BridgeError::new(ErrorCode::InvalidValue, message)
+                .at(&format!("/analyzers/{index}")));
+        }
+        if !tidied.iter().any(|known| known == name) {
+            tidied.push(name.to_owned());
+        }
+    }
+    Ok(tidied)
+}
+
+/// The refusal of a second analysis.
+pub(crate) fn already_runs(progress: f32) -> BridgeError {
+    let message = "analysis runs already; analysis.get tells how far it is";
+    BridgeError::new(ErrorCode::AnalysisAlreadyRunning, message)
+        .at_method()
+        .with("progress", f64::from(progress))
 }
 
 /// The state of analysis.
@@ -44,6 +85,33 @@ struct Analysis {
     message: Option<String>,
     /// What the loader repaired or left out, and what analysis could not do.
     warnings: Vec<String>,
+}
+
+impl Analysis {
+    fn of(bridge: &Bridge, status: AnalysisStatus) -> Analysis {
+        let program = bridge.session().snapshot();
+        Analysis {
+            kind: match status.kind {
+                AnalysisKind::Bridge => "bridge",
+                AnalysisKind::Ghidra => "ghidra",
+            },
+            status: match status.state {
+                AnalysisState::Idle => "idle",
+                AnalysisState::Running => "running",
+                AnalysisState::Completed => "completed",
+                AnalysisState::Cancelled => "cancelled",
+                AnalysisState::Failed => "failed",
+            },
+            analyzed: status.analyzed,
+            task_id: status.task_id,
+            started_at: status.started.map(utc),
+            finished_at: status.finished.map(utc),
+            progress: status.progress.map(|progress| f64::from(progress.clamp(0.0, 100.0))),
+            phase: status.phase.map(str::to_owned),
+            message: status.message,
+            warnings: program.info.warnings.clone(),
+        }
+    }
 }
 
 impl Reply for Analysis {

@@ -3,33 +3,155 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::method::Method;
+use program::{Address, AddressRange, BlockKind, BytePattern, MemoryError, SearchStep};
+
+use crate::bytes;
+use crate::error::{BridgeError, ErrorCode};
+use crate::method::{Answer, Method};
 use crate::shapes::{
     AddressSelector, ByteSequence, Encoding, Get, List, NameSelector, Page, Patch, Projection,
     Reply, Request, ScanOf, ScanPage,
 };
+use crate::view::{Edit, View};
+use crate::walk::{OpenEnd, Walk, paginate, position};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::pending_read::<Get<NameSelector>, MemoryBlock>("memory_block.get", "Describe one memory block by its name."),
-        Method::pending_read::<List<MemoryBlockFilter>, Page<MemoryBlock>>(
+        Method::read("memory_block.get", "Describe one memory block by its name.", block_get),
+        Method::read(
             "memory_block.list",
-            "List memory blocks by name.",
+            "List memory blocks by name.", block_list
         ),
-        Method::pending_read::<ReadRequest, Memory>("memory.read", "Read bytes from one address.")
+        Method::read("memory.read", "Read bytes from one address.", read)
             .cost("Grows with `length`."),
-        Method::pending_read::<ScanOf<SearchFilter>, ScanPage<Match>>(
+        Method::read(
             "memory.search",
-            "Find a byte pattern or a text in initialised memory, in address order.",
+            "Find a byte pattern or a text in initialised memory, in address order.", search
         )
         .cost("Grows with the bytes walked over, not with the matches; a range or a block makes it small."),
-        Method::pending_write::<Patch<AddressSelector, MemoryPatch>, Written>(
+        Method::write(
             "memory.write",
-            "Overwrite bytes from one address on.",
+            "Overwrite bytes from one address on.", write
         )
         .destructive()
         .idempotent(),
     ]
+}
+
+/// Most bytes of a match that are answered.
+const MATCH_BYTES: usize = 64;
+const DEFAULT_LENGTH: u32 = 256;
+/// Longest byte pattern.
+const MAX_PATTERN: usize = 1024;
+
+fn block_get(view: &View<'_>, request: Get<NameSelector>) -> Answer<MemoryBlock> {
+    let name = &request.selector.name;
+    let found = view.program.memory.block_named(name).ok_or_else(|| no_block(view, name))?;
+    Ok(MemoryBlock::of(view, found))
+}
+
+fn no_block(view: &View<'_>, name: &str) -> BridgeError {
+    let blocks = view.program.memory.blocks().iter().map(|block| &*block.name);
+    let hint = match crate::schema::check::nearest(name, blocks) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "memory_block.list names them".to_owned(),
+    };
+    let shown: String = name.chars().take(64).collect();
+    BridgeError::not_found("memory_block", format!("no memory block is called {shown}; {hint}"))
+        .at("/selector/name")
+}
+
+fn block_list(view: &View<'_>, request: List<MemoryBlockFilter>) -> Answer<Page<MemoryBlock>> {
+    let filter = request.filter.unwrap_or_default();
+    let blocks = view.program.memory.blocks().iter().filter(|block| filter.accepts(block));
+    let key = |block: &program::MemoryBlock| (block.name.to_string(), position(block.start, 0));
+    let rows = blocks.map(|block| (key(block), block)).collect();
+    paginate(view, request.page.as_ref(), rows, |block| MemoryBlock::of(view, block))
+}
+
+fn read(view: &View<'_>, request: ReadRequest) -> Answer<Memory> {
+    let address = view.address(&request.selector.address, "/selector/address")?;
+    let length = request.length.unwrap_or(DEFAULT_LENGTH);
+    let mut data = vec![0; length as usize];
+    let memory = &view.program.memory;
+    let done = memory.read(address, &mut data).map_err(|fault| unreadable(view, fault))?;
+    if done < data.len() {
+        let message = format!(
+            "only {done} of {length} bytes can be read from {}; ask for at most {done}",
+            view.print(address)
+        );
+        return Err(BridgeError::new(ErrorCode::InvalidRequest, message)
+            .at("/length")
+            .with("readable", done));
+    }
+    let bytes = bytes::encode(&data, request.encoding.unwrap_or_default());
+    Ok(Memory { address: view.print(address), bytes })
+}
+
+fn unreadable(view: &View<'_>, fault: MemoryError) -> BridgeError {
+    let message = match fault {
+        MemoryError::Unmapped(at) => format!(
+            "there is no memory at {}; memory_block.list shows where there is",
+            view.print(at)
+        ),
+        MemoryError::Uninitialized(at) => {
+            format!("the memory at {} has no bytes until the program runs", view.print(at))
+        }
+    };
+    BridgeError::new(ErrorCode::InvalidRequest, message).at("/selector/address")
+}
+
+fn search(view: &View<'_>, request: ScanOf<SearchFilter>) -> Answer<ScanPage<Match>> {
+    let filter = &request.filter;
+    let pattern = filter.pattern()?;
+    if let Some(name) = &filter.memory_block
+        && view.program.memory.block_named(name).is_none()
+    {
+        return Err(no_block(view, name).at("/filter/memory_block"));
+    }
+    let walk = Walk::new(view, request.page.as_ref(), request.scan.as_ref(), OpenEnd::Never)?;
+    let range = walk.next_address().map(|start| AddressRange { start, end: walk.last() });
+    let accept = |block: &program::MemoryBlock| filter.accepts(block);
+    let alignment = u64::from(filter.alignment.unwrap_or(1));
+    let steps = range.map(|range| view.program.memory.search(&pattern, range, alignment, accept));
+    let candidates = steps.into_iter().flatten().map(|step| (position(step.address(), 0), step));
+    walk.run(view, candidates, |step| match step {
+        SearchStep::Match(address) => Match::of(view, address, pattern.length()).map(Some),
+        SearchStep::Walked(_) => Ok(None),
+    })
+}
+
+fn write(edit: &mut Edit<'_>, request: Patch<AddressSelector, MemoryPatch>) -> Answer<Written> {
+    let address = edit.address(&request.selector.address, "/selector/address")?;
+    let data = bytes::decode(&request.patch.bytes, "/patch/bytes")?;
+    let Some(range) = AddressRange::with_length(address, data.len() as u64) else {
+        let message = "there are no bytes to write; give at least one";
+        return Err(BridgeError::new(ErrorCode::InvalidValue, message).at("/patch/bytes/length"));
+    };
+    if let Some(at) = first_instruction(edit, range) {
+        let message = format!(
+            "the instruction at {} would be overwritten; only data and free bytes can be",
+            edit.print(at)
+        );
+        return Err(BridgeError::new(ErrorCode::InvalidRequest, message).at("/selector/address"));
+    }
+    edit.program.memory.write(address, &data).map_err(|fault| {
+        let message = match fault {
+            MemoryError::Unmapped(at) => format!("there is no memory at {}", edit.print(at)),
+            MemoryError::Uninitialized(at) => {
+                format!("the memory at {} holds no bytes to overwrite", edit.print(at))
+            }
+        };
+        BridgeError::new(ErrorCode::InvalidRequest, message).at("/selector/address")
+    })?;
+    Ok(Written { start: edit.print(address), length: data.len() as u32 })
+}
+
+fn first_instruction(edit: &Edit<'_>, range: AddressRange) -> Option<Address> {
+    let listing = &edit.program.listing;
+    let over = listing.instruction_containing(range.start).map(|(start, _)| start);
+    let inside = || listing.instructions.range(range.start..=range.end).next().map(|(a, _)| *a);
+    over.or_else(inside)
 }
 
 /// One memory block.
@@ -65,6 +187,29 @@ impl Reply for MemoryBlock {
     const IDENTITY: &'static [&'static str] = &["name"];
 }
 
+impl MemoryBlock {
+    fn of(view: &View<'_>, block: &program::MemoryBlock) -> MemoryBlock {
+        MemoryBlock {
+            name: block.name.to_string(),
+            start: view.print(block.start),
+            end: view.print(block.end()),
+            length: block.length,
+            read: block.permissions.read,
+            write: block.permissions.write,
+            execute: block.permissions.execute,
+            initialized: block.is_initialized(),
+            volatile: block.permissions.volatile,
+            overlay: block.is_overlay(),
+            kind: match block.kind {
+                BlockKind::Default => "default",
+                BlockKind::BitMapped => "bit_mapped",
+                BlockKind::ByteMapped => "byte_mapped",
+            },
+            comment: (!block.comment.is_empty()).then(|| block.comment.to_string()),
+        }
+    }
+}
+
 /// Which blocks to list.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct MemoryBlockFilter {
@@ -76,6 +221,17 @@ struct MemoryBlockFilter {
     write: Option<bool>,
     /// Executable or not.
     execute: Option<bool>,
+}
+
+impl MemoryBlockFilter {
+    fn accepts(&self, block: &program::MemoryBlock) -> bool {
+        let name = self.name.as_deref().unwrap_or_default().trim().to_lowercase();
+        let permissions = block.permissions;
+        block.name.to_lowercase().contains(&name)
+            && self.read.is_none_or(|read| read == permissions.read)
+            && self.write.is_none_or(|write| write == permissions.write)
+            && self.execute.is_none_or(|execute| execute == permissions.execute)
+    }
 }
 
 /// Which bytes to read.
@@ -132,6 +288,65 @@ struct SearchFilter {
     executable: Option<bool>,
 }
 
+impl SearchFilter {
+    fn pattern(&self) -> Answer<BytePattern> {
+        let refuse =
+            |code, message: &str, pointer| Err(BridgeError::new(code, message).at(pointer));
+        match (&self.bytes, &self.text) {
+            (None, None) => {
+                refuse(ErrorCode::MissingField, "give bytes or text to find", "/filter/bytes")
+            }
+            (Some(_), Some(_)) => {
+                refuse(ErrorCode::InvalidUnion, "give either bytes or text, not both", "/filter")
+            }
+            (Some(_), None) if self.encoding.is_some() || self.case_sensitive.is_some() => {
+                let pointer = if self.encoding.is_some() {
+                    "/filter/encoding"
+                } else {
+                    "/filter/case_sensitive"
+                };
+                refuse(ErrorCode::InvalidUnion, "this goes with text, not with bytes", pointer)
+            }
+            (None, Some(_)) if self.mask.is_some() => refuse(
+                ErrorCode::InvalidUnion,
+                "a mask goes with bytes, not with text",
+                "/filter/mask",
+            ),
+            (Some(bytes), None) => self.byte_pattern(bytes),
+            (None, Some(text)) => {
+                let encoding = self.encoding.unwrap_or_default().into();
+                let pattern =
+                    BytePattern::of_text(text, encoding, self.case_sensitive.unwrap_or(true));
+                pattern.ok_or_else(|| {
+                    BridgeError::new(ErrorCode::InvalidValue, "the text is empty")
+                        .at("/filter/text")
+                })
+            }
+        }
+    }
+
+    fn byte_pattern(&self, wanted: &ByteSequence) -> Answer<BytePattern> {
+        let wanted = bytes::decode(wanted, "/filter/bytes")?;
+        if wanted.is_empty() || wanted.len() > MAX_PATTERN {
+            let message = format!("a pattern has 1 to {MAX_PATTERN} bytes, not {}", wanted.len());
+            return Err(
+                BridgeError::new(ErrorCode::InvalidValue, message).at("/filter/bytes/length")
+            );
+        }
+        let mask =
+            self.mask.as_ref().map(|mask| bytes::decode(mask, "/filter/mask")).transpose()?;
+        BytePattern::new(wanted, mask).ok_or_else(|| {
+            let message = "the mask must have as many bytes as the pattern";
+            BridgeError::new(ErrorCode::LengthMismatch, message).at("/filter/mask/length")
+        })
+    }
+
+    fn accepts(&self, block: &program::MemoryBlock) -> bool {
+        self.memory_block.as_deref().is_none_or(|name| name == &*block.name)
+            && self.executable.is_none_or(|executable| executable == block.permissions.execute)
+    }
+}
+
 /// How text is stored in memory.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -142,6 +357,16 @@ enum TextEncoding {
     Utf16Be,
     #[serde(rename = "utf16le")]
     Utf16Le,
+}
+
+impl From<TextEncoding> for program::TextEncoding {
+    fn from(encoding: TextEncoding) -> Self {
+        match encoding {
+            TextEncoding::Utf8 => program::TextEncoding::Utf8,
+            TextEncoding::Utf16Le => program::TextEncoding::Utf16Le,
+            TextEncoding::Utf16Be => program::TextEncoding::Utf16Be,
+        }
+    }
 }
 
 /// One place where the pattern was found.
@@ -155,6 +380,21 @@ struct Match {
     bytes: ByteSequence,
     /// The block that holds it.
     memory_block: String,
+}
+
+impl Match {
+    fn of(view: &View<'_>, address: Address, length: usize) -> Answer<Match> {
+        let memory = &view.program.memory;
+        let mut data = vec![0; length.min(MATCH_BYTES)];
+        let read = memory.read(address, &mut data).unwrap_or(0);
+        let block = memory.block_at(address).map(|block| block.name.to_string());
+        Ok(Match {
+            address: view.print(address),
+            length: length as u64,
+            bytes: bytes::encode(&data[..read], Encoding::Hex),
+            memory_block: block.unwrap_or_default(),
+        })
+    }
 }
 
 impl Reply for Match {

@@ -14,6 +14,7 @@ mod function;
 mod global_variable;
 mod listing;
 mod memory;
+mod name;
 mod program;
 mod reference;
 mod symbol;

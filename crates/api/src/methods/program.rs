@@ -3,14 +3,17 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::method::Method;
+use crate::instant::utc;
+use crate::method::{Answer, Method};
 use crate::shapes::{GetOnly, Nothing, Reply};
+use crate::view::View;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::pending_read::<GetOnly, Program>(
+        Method::read(
             "program.get",
             "Describe the open program: file, format, bounds, language, times and counts.",
+            get,
         ),
         Method::pending_write::<Nothing, Saved>(
             "program.save",
@@ -18,11 +21,50 @@ pub(super) fn methods() -> Vec<Method> {
         )
         .idempotent()
         .outside_transactions(),
-        Method::pending_read::<GetOnly, ProgramLanguage>(
+        Method::read(
             "program_language.get",
             "Describe the program's processor language and compiler.",
+            language_get,
         ),
     ]
+}
+
+fn get(view: &View<'_>, _request: GetOnly) -> Answer<Program> {
+    let program = &view.program;
+    let info = &program.info;
+    let blocks = program.memory.blocks();
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Ok(Program {
+        name: info.name.clone(),
+        executable_path: text(&info.executable_path),
+        executable_format: info.executable_format.clone(),
+        image_base: view.print(::program::Address::ram(info.image_base)),
+        min_address: blocks.first().map(|block| view.print(block.start)),
+        max_address: blocks.last().map(|block| view.print(block.end())),
+        language_id: info.language_id.clone(),
+        compiler_spec_id: info.compiler_spec_id.clone(),
+        created_at: info.created.or(info.modified).map(utc),
+        modified_at: info.modified.map(utc),
+        function_count: program.functions.iter().filter(|f| !f.is_external()).count() as u64,
+        symbol_count: program.symbols.iter().filter(|(_, s)| s.primary && s.is_in_memory()).count()
+            as u64,
+        md5: text(&info.md5),
+        sha256: text(&info.sha256),
+        file_size: info.file_size,
+        analyzed: view.bridge.session().analysis_status().analyzed,
+        warnings_count: info.warnings.len() as u64,
+    })
+}
+
+fn language_get(view: &View<'_>, _request: GetOnly) -> Answer<ProgramLanguage> {
+    let info = &view.program.info;
+    Ok(ProgramLanguage {
+        language_id: info.language_id.clone(),
+        compiler_spec_id: info.compiler_spec_id.clone(),
+        processor: info.processor.clone(),
+        endian: if view.program.memory.big_endian() { "big" } else { "little" },
+        address_size: u64::from(info.address_bits),
+    })
 }
 
 /// The open program.

@@ -3,17 +3,54 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::method::Method;
+use crate::error::{BridgeError, ErrorCode};
+use crate::method::{Answer, Method};
 use crate::shapes::{ListOf, Page, Reply};
+use crate::view::View;
+use crate::walk::{paginate, position};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::pending_read::<ListOf<ReferenceFilter>, Page<Reference>>(
+        Method::read(
             "reference.list",
             "List the references from an address, or those to it.",
+            list,
         )
         .cost("Grows with the references at the address."),
     ]
+}
+
+fn list(view: &View<'_>, request: ListOf<ReferenceFilter>) -> Answer<Page<Reference>> {
+    let filter = &request.filter;
+    let references = &view.program.references;
+    let found: Vec<program::Reference> = match filter.direction {
+        Direction::From => references.from(anchor(view, filter.from.as_ref(), "from")?).collect(),
+        Direction::To => references.to(anchor(view, filter.to.as_ref(), "to")?).collect(),
+    };
+    let wanted = found.into_iter().filter(|reference| filter.accepts(reference.info.kind.name()));
+    let key = |r: &program::Reference| {
+        (position(r.from, 0), position(r.to, 0), r.info.kind.name().to_owned(), r.operand)
+    };
+    let rows = wanted.map(|reference| (key(&reference), reference)).collect();
+    paginate(view, request.page.as_ref(), rows, |reference| Reference {
+        from: view.print(reference.from),
+        to: view.print(reference.to),
+        r#type: reference.info.kind.name(),
+        source_type: reference.info.source.name(),
+        operand_index: i32::from(reference.operand).max(-1),
+        primary: reference.info.primary,
+    })
+}
+
+fn anchor(view: &View<'_>, text: Option<&String>, end: &str) -> Answer<program::Address> {
+    let pointer = format!("/filter/{end}");
+    match text {
+        Some(text) => view.address(text, &pointer),
+        None => {
+            let message = format!("direction {end} needs the address in {end}");
+            Err(BridgeError::new(ErrorCode::MissingField, message).at(&pointer))
+        }
+    }
 }
 
 /// Which references to list.
@@ -27,6 +64,16 @@ struct ReferenceFilter {
     r#type: Option<TypeNames>,
     /// From the address, or to it.
     direction: Direction,
+}
+
+impl ReferenceFilter {
+    fn accepts(&self, name: &str) -> bool {
+        match &self.r#type {
+            None => true,
+            Some(TypeNames::One(one)) => one.eq_ignore_ascii_case(name),
+            Some(TypeNames::Several(names)) => names.iter().any(|n| n.eq_ignore_ascii_case(name)),
+        }
+    }
 }
 
 /// One reference type, or several.

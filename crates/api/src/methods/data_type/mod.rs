@@ -4,26 +4,29 @@ mod category;
 mod edit;
 pub(crate) mod reference;
 
+use program::data_type::{Builtin, Field};
+use program::{Program, TypeId, TypeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::method::Method;
+use crate::error::BridgeError;
+use crate::method::{Answer, Method};
+use crate::methods::name;
 use crate::shapes::{Create, Delete, Deleted, Get, List, Page, Patch, Reply};
+use crate::view::View;
+use crate::walk::paginate;
 use edit::{DataTypePatch, DataTypeResource, FunctionResource};
-use reference::{DataTypeReference, Signature};
+use reference::{DataTypeReference, FunctionSignature, Signature};
+
+/// Longest nested list.
+const MAX_NESTED: usize = 1000;
 
 pub(super) fn methods() -> Vec<Method> {
     let mut rows = category::methods();
     rows.extend([
-        Method::pending_read::<Get<PathSelector>, DataType>(
-            "data_type.get",
-            "Describe one data type with its members.",
-        ),
-        Method::pending_read::<List<DataTypeFilter>, Page<DataType>>(
-            "data_type.list",
-            "Search the program's data types, by path.",
-        )
-        .cost("Grows with the number of data types."),
+        Method::read("data_type.get", "Describe one data type with its members.", get),
+        Method::read("data_type.list", "Search the program's data types, by path.", list)
+            .cost("Grows with the number of data types."),
         Method::pending_write::<Create<DataTypeResource>, DataType>(
             "data_type.create",
             "Define a struct, union, enum, typedef or function type, also from C text.",
@@ -47,6 +50,65 @@ pub(super) fn methods() -> Vec<Method> {
         .idempotent(),
     ]);
     rows
+}
+
+fn get(view: &View<'_>, request: Get<PathSelector>) -> Answer<DataType> {
+    let id = find(&view.program, &request.selector.path)?;
+    DataType::whole(&view.program, id).ok_or_else(|| no_type(&request.selector.path))
+}
+
+fn list(view: &View<'_>, request: List<DataTypeFilter>) -> Answer<Page<DataType>> {
+    let filter = request.filter.unwrap_or_default();
+    let program = &view.program;
+    let part = name::Part::new(filter.query.as_deref(), false);
+    let fits = |id: &TypeId| {
+        program.types.get(*id).is_some_and(|known| {
+            let category = filter.category_path.as_deref();
+            let kind = filter.kind.as_deref();
+            known.used
+                && category.is_none_or(|category| category == &*known.category)
+                && kind.is_none_or(|kind| kind.eq_ignore_ascii_case(kind_word(&known.kind)))
+                && part.is_in(&known.name)
+        })
+    };
+    let found = program.types.by_path().filter(|(_, id)| fits(id));
+    let rows = found.map(|(path, id)| (path.to_string(), id)).collect();
+    let page = paginate(view, request.page.as_ref(), rows, |id| DataType::brief(program, id))?;
+    let items = page.items.into_iter().flatten().collect();
+    Ok(Page { items, next_cursor: page.next_cursor })
+}
+
+/// The type at a path, or of a name: at the root first, then anywhere.
+fn find(program: &Program, text: &str) -> Answer<TypeId> {
+    let text = text.trim();
+    let types = &program.types;
+    let found = if text.starts_with('/') {
+        types.at_path(text)
+    } else {
+        let at_root = types.at_path(&format!("/{}", text.replace('/', "\\/")));
+        at_root.or_else(|| types.named(text).next())
+    };
+    found.ok_or_else(|| no_type(text))
+}
+
+fn no_type(text: &str) -> BridgeError {
+    let shown: String = text.chars().take(128).collect();
+    let message = format!("there is no data type {shown}; data_type.list searches those in use");
+    BridgeError::not_found("data_type", message).at("/selector/path")
+}
+
+/// The wire word for what a type is made of.
+fn kind_word(kind: &TypeKind) -> &'static str {
+    match kind {
+        TypeKind::Builtin(Builtin::Pointer) | TypeKind::Pointer(_) => "pointer",
+        TypeKind::Builtin(_) => "builtin",
+        TypeKind::Array { .. } => "array",
+        TypeKind::Struct { .. } => "struct",
+        TypeKind::Union { .. } => "union",
+        TypeKind::Enum { .. } => "enum",
+        TypeKind::Typedef(_) => "typedef",
+        TypeKind::Function(_) => "function",
+    }
 }
 
 /// Chooses a data type.
@@ -102,6 +164,62 @@ struct DataType {
     items: Option<Vec<DataTypeMade>>,
 }
 
+impl DataType {
+    /// What a list shows of a type.
+    fn brief(program: &Program, id: TypeId) -> Option<DataType> {
+        let known = program.types.get(id)?;
+        let composite = matches!(known.kind, TypeKind::Struct { .. } | TypeKind::Union { .. });
+        // A struct without members still takes a byte.
+        let least = u32::from(composite);
+        Some(DataType {
+            path: known.path(),
+            name: known.name.to_string(),
+            category_path: known.category.to_string(),
+            kind: kind_word(&known.kind),
+            length: known.length.map(|length| u64::from(length.max(least))),
+            description: Some(known.description.to_string()),
+            size: None,
+            fields: None,
+            values: None,
+            base_type: None,
+            signature: None,
+            truncated: None,
+            items: None,
+        })
+    }
+
+    /// A type with its members.
+    fn whole(program: &Program, id: TypeId) -> Option<DataType> {
+        let known = program.types.get(id)?;
+        let mut row = DataType::brief(program, id)?;
+        match &known.kind {
+            TypeKind::Struct { fields, .. } | TypeKind::Union { fields } => {
+                row.size = row.length;
+                row.truncated = (fields.len() > MAX_NESTED).then_some(true);
+                let rows = fields.iter().enumerate().take(MAX_NESTED);
+                row.fields = Some(rows.map(|(at, f)| CompositeField::of(program, at, f)).collect());
+            }
+            TypeKind::Enum { values } => {
+                row.size = row.length;
+                row.truncated = (values.len() > MAX_NESTED).then_some(true);
+                let rows = values.iter().take(MAX_NESTED).map(|(name, value, comment)| EnumValue {
+                    name: name.to_string(),
+                    value: *value,
+                    comment: (!comment.is_empty()).then(|| comment.to_string()),
+                });
+                row.values = Some(rows.collect());
+            }
+            TypeKind::Typedef(base) => row.base_type = Some(DataTypeReference::of(program, *base)),
+            TypeKind::Function(function) => {
+                row.truncated = (function.parameters.len() > MAX_NESTED).then_some(true);
+                row.signature = Some(Signature::Parts(FunctionSignature::of(program, function)));
+            }
+            TypeKind::Builtin(_) | TypeKind::Pointer(_) | TypeKind::Array { .. } => {}
+        }
+        Some(row)
+    }
+}
+
 impl Reply for DataType {
     const IDENTITY: &'static [&'static str] = &["path"];
     const NESTED: &'static [&'static str] = &["signature.parameters", "signature.return_type"];
@@ -137,6 +255,26 @@ struct CompositeField {
     is_undefined: Option<bool>,
     /// Its type.
     data_type: Option<DataTypeReference>,
+}
+
+impl CompositeField {
+    fn of(program: &Program, ordinal: usize, field: &Field) -> CompositeField {
+        let last = field.offset.saturating_add(field.length.max(1) - 1);
+        let kind = program.types.get(field.data_type).map(|known| kind_word(&known.kind));
+        CompositeField {
+            ordinal: u32::try_from(ordinal).ok(),
+            name: Some(field.name.to_string()),
+            offset: Some(field.offset),
+            end_offset: Some(last),
+            kind,
+            length: Some(field.length),
+            comment: (!field.comment.is_empty()).then(|| field.comment.to_string()),
+            is_undefined: Some(
+                field.name.is_empty() && program.types.is_undefined(field.data_type),
+            ),
+            data_type: Some(DataTypeReference::of(program, field.data_type)),
+        }
+    }
 }
 
 /// A value of an enum.

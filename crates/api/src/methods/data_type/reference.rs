@@ -1,7 +1,12 @@
 //! How data types are spoken of: by name, built up, or as C text.
 
+use program::data_type::{Builtin, FunctionType};
+use program::{Program, TypeId, TypeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Deepest nesting that is answered; what lies deeper is named.
+const MAX_NESTING: u32 = 32;
 
 /// A data type: by name, built from others, or as people write it in C.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +42,35 @@ pub(crate) enum DataTypeReference {
     },
 }
 
+impl DataTypeReference {
+    /// How a type of the program is spoken of: pointers and arrays built up, the rest by path.
+    pub(crate) fn of(program: &Program, id: TypeId) -> DataTypeReference {
+        Self::nested(program, id, MAX_NESTING)
+    }
+
+    fn nested(program: &Program, id: TypeId, depth: u32) -> DataTypeReference {
+        let Some(known) = program.types.get(id) else {
+            return DataTypeReference::Named { name: "/undefined".to_owned() };
+        };
+        let below = |inner| Box::new(Self::nested(program, inner, depth - 1));
+        match known.kind {
+            TypeKind::Pointer(None) | TypeKind::Builtin(Builtin::Pointer) => {
+                DataTypeReference::UntypedPointer {}
+            }
+            TypeKind::Pointer(Some(target)) if depth > 0 => {
+                DataTypeReference::Pointer { target: below(target) }
+            }
+            TypeKind::Array { element, count } if depth > 0 && count > 0 => {
+                DataTypeReference::Array {
+                    element: below(element),
+                    count: count.min(i32::MAX as u32),
+                }
+            }
+            _ => DataTypeReference::Named { name: known.path() },
+        }
+    }
+}
+
 /// A prototype: text for a function in the program, in parts for a function type.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
@@ -61,6 +95,26 @@ pub(crate) struct FunctionSignature {
     pub has_var_args: bool,
     /// True when it does not come back.
     pub has_no_return: bool,
+}
+
+impl FunctionSignature {
+    /// A function type of the program in parts; at most as many parameters as a reply may hold.
+    pub(crate) fn of(program: &Program, function: &FunctionType) -> FunctionSignature {
+        let parameters = function.parameters.iter().take(super::MAX_NESTED);
+        let convention = function.convention.as_deref().filter(|name| *name != "unknown");
+        FunctionSignature {
+            return_type: DataTypeReference::of(program, function.return_type),
+            parameters: parameters
+                .map(|parameter| SignatureParameter {
+                    name: (!parameter.name.is_empty()).then(|| parameter.name.to_string()),
+                    data_type: DataTypeReference::of(program, parameter.data_type),
+                })
+                .collect(),
+            calling_convention: convention.unwrap_or("default").to_owned(),
+            has_var_args: function.varargs,
+            has_no_return: function.no_return,
+        }
+    }
 }
 
 /// One parameter of a prototype.

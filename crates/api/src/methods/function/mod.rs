@@ -3,25 +3,31 @@
 mod call;
 mod variable;
 
+use std::sync::Arc;
+
+use program::CommentKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::method::Method;
+use crate::method::{Answer, Method};
 use crate::methods::data_type::reference::{DataTypeReference, Signature};
+use crate::methods::name;
 use crate::shapes::{
     Change, Create, Delete, Deleted, EntrySelector, Get, Patch, Reply, Scan, ScanPage,
 };
+use crate::view::View;
+use crate::walk::{OpenEnd, Walk, position};
 use variable::{LocalVariableRow, ParameterRow, VariableStorage};
+
+/// Longest nested list.
+const MAX_NESTED: usize = 1000;
 
 pub(super) fn methods() -> Vec<Method> {
     let mut rows = vec![
-        Method::pending_read::<Get<EntrySelector>, Function>("function.get", "Describe the function at an entry point.")
-            .cost("Small; local variables come from a decompilation, done on first use, unless the projection leaves them out."),
-        Method::pending_read::<Scan<FunctionFilter>, ScanPage<Function>>(
-            "function.list",
-            "Walk functions in the order of their entry points.",
-        )
-        .cost("Grows with the functions walked over, matching or not."),
+        Method::read("function.get", "Describe the function at an entry point.", get)
+            .cost("Small."),
+        Method::read("function.list", "Walk functions in the order of their entry points.", list)
+            .cost("Grows with the functions walked over, matching or not."),
         Method::pending_write::<Create<FunctionDefinition>, Function>(
             "function.create",
             "Make a function at an address; its body is found by flow unless given.",
@@ -42,6 +48,39 @@ pub(super) fn methods() -> Vec<Method> {
     rows.extend(variable::methods());
     rows.extend(call::methods());
     rows
+}
+
+fn get(view: &View<'_>, request: Get<EntrySelector>) -> Answer<Function> {
+    let function = view.function(&request.selector.entry, "/selector/entry")?;
+    Ok(Function::of(view, function))
+}
+
+fn list(view: &View<'_>, request: Scan<FunctionFilter>) -> Answer<ScanPage<Function>> {
+    let filter = request.filter.unwrap_or_default();
+    let contains = filter.contains.as_deref();
+    let contains = contains.map(|text| view.address(text, "/filter/contains")).transpose()?;
+    let entry = filter.entry.as_deref();
+    let entry = entry.map(|text| Ok(view.function(text, "/filter/entry")?.entry)).transpose()?;
+    let mut walk = Walk::new(view, request.page.as_ref(), request.scan.as_ref(), OpenEnd::Never)?;
+    if let (Some(entry), None) = (entry, contains) {
+        walk.narrow(request.scan.as_ref(), entry);
+    }
+    let functions = view.program.functions.range(walk.addresses());
+    let candidates = functions
+        .filter(|function| !function.is_external())
+        .map(|function| (position(function.entry, 0), function));
+    let part = name::Part::new(filter.name.as_deref(), false);
+    walk.run(view, candidates, |function| {
+        let fits = match contains {
+            Some(address) => function.body.contains(address),
+            None => entry.is_none_or(|entry| function.entry == entry),
+        };
+        let fits = fits
+            && filter.external.is_none_or(|external| external == function.is_external())
+            && filter.thunk.is_none_or(|thunk| thunk == function.thunk_of.is_some())
+            && (part.is_empty() || part.is_in(&view.program.function_name(function.entry)));
+        Ok(fits.then(|| Function::of(view, function)))
+    })
 }
 
 /// One function.
@@ -95,6 +134,55 @@ struct Function {
     truncated: Option<bool>,
 }
 
+impl Function {
+    fn of(view: &View<'_>, function: &Arc<program::Function>) -> Function {
+        let program = &view.program;
+        let callee = program.calling_function(function);
+        let signature = &callee.signature;
+        let comment =
+            |kind| program.comments.get(&(function.entry, kind)).map(|text| text.to_string());
+        let wants_parameters = view.wants("parameters");
+        let wants_locals = view.wants("local_variables");
+        let cut = (wants_parameters && signature.parameters.len() > MAX_NESTED)
+            || (wants_locals && function.locals.len() > MAX_NESTED);
+        Function {
+            entry: view.print(function.entry),
+            name: program.function_name(function.entry),
+            namespace: program.function_namespace_text(function.entry),
+            body: FunctionBody::of(view, function),
+            signature: view
+                .wants("signature")
+                .then(|| Signature::Text(program.signature_text(function))),
+            return_type: DataTypeReference::of(program, signature.return_type),
+            return_storage: Some(VariableStorage::of(program, &signature.return_storage)),
+            parameter_count: signature.parameters.len() as u64,
+            calling_convention: match &signature.convention {
+                Some(convention) => convention.to_string(),
+                None => "unknown".to_owned(),
+            },
+            parameters: wants_parameters.then(|| {
+                let parameters = signature.parameters.iter().enumerate().take(MAX_NESTED);
+                parameters.map(|(at, p)| ParameterRow::of(program, at, p)).collect()
+            }),
+            local_variables: wants_locals.then(|| {
+                let locals = function.locals.iter().take(MAX_NESTED);
+                locals.map(|local| LocalVariableRow::of(program, local)).collect()
+            }),
+            comment: comment(CommentKind::Plate),
+            is_inline: callee.inline,
+            has_no_return: callee.no_return,
+            has_var_args: signature.varargs,
+            has_custom_variable_storage: signature.custom_storage,
+            stack_purge_size: callee.stack_purge.and_then(|size| u64::try_from(size).ok()),
+            external: function.is_external(),
+            thunk: function.thunk_of.is_some(),
+            repeatable_comment: comment(CommentKind::Repeatable),
+            tags: function.tags.iter().map(|tag| tag.to_string()).collect(),
+            truncated: cut.then_some(true),
+        }
+    }
+}
+
 impl Reply for Function {
     const IDENTITY: &'static [&'static str] = &["entry"];
     const NESTED: &'static [&'static str] = &[
@@ -122,6 +210,16 @@ struct FunctionBody {
     end: String,
     /// How many addresses, without the gaps between.
     num_addresses: u64,
+}
+
+impl FunctionBody {
+    fn of(view: &View<'_>, function: &program::Function) -> Option<FunctionBody> {
+        Some(FunctionBody {
+            start: view.print(function.body.min()?),
+            end: view.print(function.body.max()?),
+            num_addresses: function.body.len().min(i64::MAX as u64),
+        })
+    }
 }
 
 /// Which functions to list.

@@ -1,5 +1,6 @@
 //! Parameters and local variables of a function.
 
+use program::{Program, Storage, parameter_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +53,13 @@ pub(crate) enum VariableStorage {
     },
 }
 
+impl VariableStorage {
+    /// Storage as it is answered: always as text.
+    pub(crate) fn of(program: &Program, storage: &Storage) -> VariableStorage {
+        VariableStorage::Serialization { serialization: program.storage_text(storage) }
+    }
+}
+
 /// A parameter inside a function's description.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ParameterRow {
@@ -67,6 +75,18 @@ pub(crate) struct ParameterRow {
     pub id: Option<String>,
 }
 
+impl ParameterRow {
+    pub(crate) fn of(program: &Program, ordinal: usize, parameter: &program::Parameter) -> Self {
+        ParameterRow {
+            ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
+            name: parameter_name(parameter, ordinal),
+            data_type: DataTypeReference::of(program, parameter.data_type),
+            storage: VariableStorage::of(program, &parameter.storage),
+            id: Some(parameter.id.to_string()),
+        }
+    }
+}
+
 /// A local variable inside a function's description.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LocalVariableRow {
@@ -78,6 +98,17 @@ pub(crate) struct LocalVariableRow {
     pub storage: VariableStorage,
     /// Its id, the same after renames and new decompilations.
     pub id: Option<String>,
+}
+
+impl LocalVariableRow {
+    pub(crate) fn of(program: &Program, local: &program::LocalVariable) -> LocalVariableRow {
+        LocalVariableRow {
+            name: local.name.to_string(),
+            data_type: DataTypeReference::of(program, local.data_type),
+            storage: VariableStorage::of(program, &local.storage),
+            id: Some(local.id.to_string()),
+        }
+    }
 }
 
 /// One parameter.

@@ -1,25 +1,96 @@
 //! Code units of every kind, and defined data.
 
+use engine::InstructionPrinter;
+use program::{Address, CodeUnit as Unit, Program, TypeId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::method::Method;
+use crate::bytes;
+use crate::error::{BridgeError, ErrorCode};
+use crate::method::{Answer, Method};
 use crate::methods::data_type::reference::DataTypeReference;
-use crate::shapes::{ByteSequence, Reply, Scan, ScanPage};
+use crate::shapes::{ByteSequence, Encoding, Reply, Scan, ScanPage};
+use crate::view::View;
+use crate::walk::{OpenEnd, Walk, position};
+
+/// Most bytes of one unit that are answered; larger arrays are read with `memory.read`.
+const MAX_UNIT_BYTES: u64 = 4096;
 
 pub(crate) fn methods() -> Vec<Method> {
     vec![
-        Method::pending_read::<Scan<CodeUnitFilter>, ScanPage<CodeUnit>>(
+        Method::read(
             "code_unit.list",
             "Walk instructions, data and undefined bytes in address order.",
+            code_list,
         )
         .cost("Grows with the units walked over."),
-        Method::pending_read::<Scan<DataUnitFilter>, ScanPage<DataUnit>>(
-            "data_unit.list",
-            "Walk defined data in address order.",
-        )
-        .cost("Grows with the data items walked over, matching or not."),
+        Method::read("data_unit.list", "Walk defined data in address order.", data_list)
+            .cost("Grows with the data items walked over, matching or not."),
     ]
+}
+
+fn code_list(view: &View<'_>, request: Scan<CodeUnitFilter>) -> Answer<ScanPage<CodeUnit>> {
+    let kind = request.filter.unwrap_or_default().kind.unwrap_or_default();
+    let walk = Walk::new(view, request.page.as_ref(), request.scan.as_ref(), OpenEnd::OfSpace)?;
+    let mut printer = InstructionPrinter::new(view.bridge.session());
+    let listing = &view.program.listing;
+    let describe = |(address, unit)| Ok(Some(CodeUnit::of(view, &mut printer, address, unit)));
+    match kind {
+        UnitKind::All => {
+            let range = walk.next_address().map(|start| (start, walk.last()));
+            let units = range.into_iter().flat_map(|(from, to)| view.program.units(from, to));
+            walk.run(view, units.map(|(at, unit)| (position(at, 0), (at, unit))), describe)
+        }
+        UnitKind::Instruction => {
+            let found = listing.instructions.range(walk.addresses());
+            let units = found.map(|(at, unit)| (*at, Unit::Instruction(*unit)));
+            walk.run(view, units.map(|(at, unit)| (position(at, 0), (at, unit))), describe)
+        }
+        UnitKind::Data => {
+            let found = listing.data.range(walk.addresses());
+            let units = found.map(|(at, unit)| (*at, Unit::Data(*unit)));
+            walk.run(view, units.map(|(at, unit)| (position(at, 0), (at, unit))), describe)
+        }
+    }
+}
+
+fn data_list(view: &View<'_>, request: Scan<DataUnitFilter>) -> Answer<ScanPage<DataUnit>> {
+    let filter = request.filter.unwrap_or_default();
+    let program = &view.program;
+    let types = filter.data_type.as_deref().map(|name| types_called(program, name)).transpose()?;
+    let walk = Walk::new(view, request.page.as_ref(), request.scan.as_ref(), OpenEnd::OfSpace)?;
+    let found = program.listing.data.range(walk.addresses());
+    let candidates = found.map(|(address, unit)| (position(*address, 0), (*address, unit)));
+    walk.run(view, candidates, |(address, unit)| {
+        let fits = types.as_ref().is_none_or(|types| types.contains(&unit.data_type))
+            && filter.string.is_none_or(|text| text == program.is_text_type(unit.data_type));
+        Ok(fits.then(|| DataUnit::of(view, address, unit)))
+    })
+}
+
+/// The types of a path, or of a name.
+fn types_called(program: &Program, name: &str) -> Answer<Vec<TypeId>> {
+    let name = name.trim();
+    let at_path = program.types.at_path(name);
+    let found: Vec<TypeId> = at_path.into_iter().chain(program.types.named(name)).collect();
+    if found.is_empty() {
+        let message = format!(
+            "no data type has the name or path {}; data_type.list shows those in use",
+            name.chars().take(64).collect::<String>()
+        );
+        return Err(BridgeError::new(ErrorCode::InvalidDataType, message).at("/filter/data_type"));
+    }
+    Ok(found)
+}
+
+/// The bytes of a unit, as far as memory holds them; cut for very large units.
+pub(super) fn unit_bytes(view: &View<'_>, address: Address, length: u64) -> Option<ByteSequence> {
+    if !view.wants("bytes") {
+        return None;
+    }
+    let mut data = vec![0; length.min(MAX_UNIT_BYTES) as usize];
+    let read = view.program.memory.read(address, &mut data).ok()?;
+    Some(bytes::encode(&data[..read], Encoding::Hex))
 }
 
 /// Which code units to list.
@@ -60,6 +131,43 @@ struct CodeUnit {
     data_type: Option<DataTypeReference>,
 }
 
+impl CodeUnit {
+    fn of(
+        view: &View<'_>,
+        printer: &mut InstructionPrinter,
+        address: Address,
+        unit: Unit,
+    ) -> CodeUnit {
+        let row = CodeUnit {
+            address: view.print(address),
+            kind: "undefined",
+            length: unit.length(),
+            bytes: unit_bytes(view, address, unit.length()),
+            text: String::new(),
+            mnemonic: None,
+            operands: None,
+            data_type: None,
+        };
+        match unit {
+            Unit::Instruction(instruction) => {
+                let shown = printer.text(&view.program, address, &instruction).unwrap_or_default();
+                let (mnemonic, operands) = (Some(shown.mnemonic), Some(shown.operands));
+                CodeUnit { kind: "instruction", text: shown.text, mnemonic, operands, ..row }
+            }
+            Unit::Data(data) => {
+                let data_type = Some(DataTypeReference::of(&view.program, data.data_type));
+                let text = view.program.data_text(address, data.data_type, data.length);
+                CodeUnit { kind: "data", text, data_type, ..row }
+            }
+            Unit::Undefined => {
+                let undefined = view.program.types.builtin("undefined1");
+                let shown = view.program.data_representation(address, undefined, 1);
+                CodeUnit { text: format!("?? {shown}"), ..row }
+            }
+        }
+    }
+}
+
 impl Reply for CodeUnit {
     const IDENTITY: &'static [&'static str] = &["address"];
 }
@@ -89,6 +197,20 @@ struct DataUnit {
     representation: String,
     /// Its bytes; absent where memory holds none.
     bytes: Option<ByteSequence>,
+}
+
+impl DataUnit {
+    fn of(view: &View<'_>, address: Address, unit: &program::DataUnit) -> DataUnit {
+        let program = &view.program;
+        DataUnit {
+            address: view.print(address),
+            length: u64::from(unit.length),
+            data_type: DataTypeReference::of(program, unit.data_type),
+            value: program.data_value(address, unit.data_type, unit.length),
+            representation: program.data_representation(address, unit.data_type, unit.length),
+            bytes: unit_bytes(view, address, u64::from(unit.length)),
+        }
+    }
 }
 
 impl Reply for DataUnit {
