@@ -2,10 +2,12 @@
 //! [`Session`] with snapshots for readers, one writer, and background analysis.
 
 mod analysis_task;
+mod instruction_text;
 mod open;
 mod session;
 
 pub use analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus};
+pub use instruction_text::{InstructionPrinter, InstructionText};
 pub use open::{OpenError, OpenOptions};
 pub use session::{Busy, Session, WriteError};
 

@@ -1,6 +1,7 @@
 //! Chores of the workspace that are more than one command: checks on the source
-//! tree and building the fixtures. `cargo xtask` lists them.
+//! tree, generated documents and the fixtures. `cargo xtask` lists them.
 
+pub mod codegen;
 pub mod fixtures;
 pub mod tidy;
 

@@ -10,7 +10,7 @@ use crate::method::Method;
 use crate::registry::Registry;
 
 const INTRODUCTION: &str = "\
-Generated from the types of the `api` crate; `cargo run -p xtask -- codegen` writes it again.
+Generated from the types of the `api` crate; `cargo xtask codegen` writes it again.
 
 A call names a method and gives one object of parameters. Over WebSocket the method is the dotted
 name; over MCP it is an operation of its domain's tool. Both give the same result and the same

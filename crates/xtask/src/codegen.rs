@@ -1,0 +1,27 @@
+//! Writes the generated documents: asks the tests that hold them to render them afresh.
+//!
+//! The renderers live beside the registry; running them through their tests
+//! keeps this crate free of the whole engine.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+/// The crates and tests that hold documents.
+const HOLDERS: &[(&str, &str)] = &[("api", "documents::")];
+
+/// Writes every document again.
+pub fn write(root: &Path) -> anyhow::Result<()> {
+    for (package, tests) in HOLDERS {
+        let status = Command::new(env!("CARGO"))
+            .args(["test", "--quiet", "--package", package, "--test", "it", tests])
+            .env("UPDATE_DOCS", "1")
+            .current_dir(root)
+            .status()
+            .context("cannot run cargo")?;
+        ensure!(status.success(), "the documents of {package} were not written");
+    }
+    println!("codegen: the documents are up to date");
+    Ok(())
+}
