@@ -5,7 +5,8 @@
 
 use crate::pass::{Analysis, Stopped};
 use crate::referenced::{Examiner, define_pointer};
-use program::{Address, CodeUnit, Program, RefType};
+use crate::strings::{clear, is_undefined, is_undefined_type};
+use program::{Address, AddressRange, CodeUnit, Program, RefType};
 
 /// Tables begin at multiples of this.
 const ALIGNMENT: u64 = 4;
@@ -67,9 +68,9 @@ fn search(program: &mut Program, at: Address, minimum: usize, examiner: &mut Exa
     let pointer = program.types.pointer_to(undefined);
     for (index, target) in entries.iter().enumerate() {
         let place = at.wrapping_add(index as u64 * size);
-        let known = program.listing.data.get(&place).copied();
-        if known.is_some_and(|unit| program.types.is_undefined(unit.data_type)) {
-            program.listing.data.remove(&place);
+        let range = AddressRange::with_length(place, size);
+        if let Some(range) = range.filter(|range| is_undefined(program, range)) {
+            clear(program, &range);
         }
         if define_pointer(program, place, pointer, *target) {
             examiner.made(place);
@@ -119,17 +120,16 @@ pub(crate) fn table_at(program: &Program, at: Address, minimum: usize) -> Option
     (entries.len() >= minimum).then_some(entries)
 }
 
-/// Whether nothing stands there but a pointer or undefined data that begins
+/// Whether nothing stands there but undefined data or a pointer that begins
 /// right there.
 fn is_free(program: &Program, place: Address, size: u64) -> bool {
-    let pointer_here = |at: Address, data_type| {
-        at == place && (program.types.is_undefined(data_type) || is_pointer(program, data_type))
-    };
-    if let Some((start, unit)) = program.listing.data_containing(place) {
-        return pointer_here(start, unit.data_type) && u64::from(unit.length) <= size;
-    }
     let last = place.wrapping_add(size - 1);
-    program.listing.data.range(place..=last).next().is_none()
+    let reaching = program.listing.data_containing(place);
+    let inside = program.listing.data.range(place..=last).map(|(start, unit)| (*start, *unit));
+    reaching.into_iter().chain(inside).all(|(start, unit)| {
+        is_undefined_type(program, unit.data_type)
+            || (start == place && is_pointer(program, unit.data_type))
+    })
 }
 
 fn is_pointer(program: &Program, data_type: program::TypeId) -> bool {

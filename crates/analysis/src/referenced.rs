@@ -4,7 +4,7 @@
 
 use crate::address_tables;
 use crate::pass::{Analysis, Stopped};
-use crate::strings::{is_character, is_undefined};
+use crate::strings::{is_character, is_undefined, is_undefined_type};
 use program::{Address, AddressRange, CodeUnit, Program, RefType, Reference, SourceType};
 use std::collections::{HashSet, VecDeque};
 
@@ -74,7 +74,7 @@ impl Examiner {
             return;
         }
         match program.listing.unit_containing(to) {
-            Some((_, CodeUnit::Data(unit))) if program.types.is_undefined(unit.data_type) => {}
+            Some((_, CodeUnit::Data(unit))) if is_undefined_type(program, unit.data_type) => {}
             Some(_) => return,
             None => {}
         }

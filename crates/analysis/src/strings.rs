@@ -6,7 +6,7 @@
 mod model;
 
 use crate::pass::{Analysis, Stopped};
-use program::{Address, AddressRange, Memory, Program};
+use program::{Address, AddressRange, Memory, Program, TypeId, TypeKind};
 
 /// Fewest characters of a text.
 const SHORTEST: u64 = 5;
@@ -101,7 +101,15 @@ pub(crate) fn is_undefined(program: &Program, range: &AddressRange) -> bool {
     }
     let before = listing.data_containing(range.start).map(|(_, unit)| unit);
     let inside = listing.data.range(range.start..=range.end).map(|(_, unit)| *unit);
-    before.into_iter().chain(inside).all(|unit| program.types.is_undefined(unit.data_type))
+    before.into_iter().chain(inside).all(|unit| is_undefined_type(program, unit.data_type))
+}
+
+/// Whether the type only reserves bytes: undefined ones, or an array of them.
+pub(crate) fn is_undefined_type(program: &Program, id: TypeId) -> bool {
+    match program.types.get(id).map(|known| &known.kind) {
+        Some(TypeKind::Array { element, .. }) => program.types.is_undefined(*element),
+        _ => program.types.is_undefined(id),
+    }
 }
 
 /// Removes the data in the range, and what reaches into it.

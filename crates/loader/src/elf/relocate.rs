@@ -204,9 +204,17 @@ impl Loader {
         }
     }
 
-    /// Writes a pointer.
+    /// Writes a pointer. What it points at shows its type to the analysis; only
+    /// one to a place behind an external symbol is marked at once.
     pub(super) fn patch_pointer(&mut self, site: &Site, value: u64) -> Outcome {
-        self.patch(site, value, self.file.word() as u8)
+        let outcome = self.patch(site, value, self.file.word() as u8);
+        let symbol = Address::ram(site.symbol);
+        let external = self.program.memory.block_at(symbol);
+        let external = external.is_some_and(|b| b.permissions.artificial);
+        if matches!(outcome, Outcome::Applied(_)) && external && value != site.symbol {
+            self.mark_offset_pointer(site.place, symbol, value.wrapping_sub(site.symbol) as i64);
+        }
+        outcome
     }
 }
 
