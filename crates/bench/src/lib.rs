@@ -3,6 +3,7 @@
 
 pub mod c_text;
 pub mod category;
+pub mod figures;
 pub mod floor;
 pub mod ours;
 pub mod report;

@@ -112,7 +112,7 @@ fn compare_texts(
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let texts = opened.map(Opened::decompile_all).unwrap_or_default();
+    let texts = opened.map(|opened| opened.decompile_all(1)).transpose()?.unwrap_or_default();
     let mut results: Vec<(Category, Comparison)> =
         wanted.into_iter().map(|category| (category, Comparison::default())).collect();
     for theirs in sample.decompilations()? {

@@ -1,14 +1,20 @@
-//! Runs our engine over a file.
+//! Runs our engine over a file, the way the product does.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use analysis::Monitor;
-use anyhow::{Context, Result};
-use decompiler::Language;
-use loader::LoadOptions;
-use program::Program;
+use anyhow::{Context, Result, ensure};
+use decompiler::{Decompiler, Limits};
+use engine::{AnalysisKind, AnalysisState, OpenOptions, Session};
+use program::{Address, Program};
+
+use crate::ours::address_text;
+
+/// How long the analysis of one file may take.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// How far the engine runs before it is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,37 +35,44 @@ pub struct Opened {
 impl Opened {
     /// Opens a file and runs the engine over it.
     pub fn open(path: &Path, depth: Depth) -> Result<Self> {
-        let mut program = load(path)?;
+        let session = Session::open(path, &OpenOptions::default())?;
         if depth == Depth::Analysed {
-            let info = &program.info;
-            let language = Language::open(&info.language_id, &info.compiler_spec_id)?;
-            analysis::run(&mut program, &language, None, &mut Unwatched)?;
+            session.start_analysis(AnalysisKind::Ghidra, None)?;
+            ensure!(session.wait_for_analysis(LIMIT), "analysis still runs after {LIMIT:?}");
+            let status = session.analysis_status();
+            let message = status.message.as_deref().unwrap_or("no reason given");
+            let completed = status.state == AnalysisState::Completed;
+            ensure!(completed, "analysis ended as {:?}: {message}", status.state);
         }
-        Ok(Self { program: Arc::new(program) })
+        Ok(Self { program: session.snapshot() })
     }
 
-    /// The C text of every function in memory, by the entry as dumps write it.
-    pub fn decompile_all(&self) -> HashMap<String, String> {
-        HashMap::new()
-    }
-}
-
-fn load(path: &Path) -> Result<Program> {
-    let bytes =
-        std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let full = path.to_string_lossy();
-    Ok(loader::load(&name, &full, bytes.into(), &LoadOptions::default())?)
-}
-
-/// Lets an analysis run to its end.
-struct Unwatched;
-
-impl Monitor for Unwatched {
-    fn phase(&mut self, _: &'static str, _: usize, _: usize) {}
-    fn progress(&mut self, _: f32) {}
-    fn publish(&mut self, _: &Program) {}
-    fn cancelled(&self) -> bool {
-        false
+    /// Decompiles every function in memory, `jobs` at a time: the C text by the
+    /// entry as dumps write it. Functions that fail have none.
+    pub fn decompile_all(&self, jobs: usize) -> Result<HashMap<String, String>> {
+        let functions = self.program.functions.iter().filter(|f| !f.is_external());
+        let entries: Vec<Address> = functions.map(|f| f.entry).collect();
+        let next = AtomicUsize::new(0);
+        let decompiler = Decompiler::new();
+        let work = || {
+            let mut texts = Vec::new();
+            while let Some(entry) = entries.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let cancel = Arc::new(AtomicBool::new(false));
+                let result =
+                    decompiler.decompile(&self.program, *entry, &Limits::default(), &cancel);
+                if result.completed {
+                    texts.push((address_text(&self.program, *entry), result.c));
+                }
+            }
+            texts
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
+            let mut texts = HashMap::new();
+            for worker in workers {
+                texts.extend(worker.join().ok().context("a decompiling thread failed")?);
+            }
+            Ok(texts)
+        })
     }
 }
