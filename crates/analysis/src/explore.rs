@@ -463,7 +463,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
             return None;
         }
         let program = &*self.analysis.program;
-        import_slot(program, Address::ram(wanted.offset), wanted.size).map(|at| at.offset)
+        import_slot(program, Address::ram(wanted.offset), wanted.size)
+            .filter(|at| at.space == SpaceId::RAM)
+            .map(|at| at.offset)
     }
 }
 
@@ -476,6 +478,11 @@ pub(crate) fn is_constant(program: &program::Program, at: Address) -> bool {
 /// The function that a pointer in memory leads to for good: the memory is
 /// constant, or the loader bound the slot to an imported function.
 pub(crate) fn import_slot(program: &program::Program, slot: Address, size: u32) -> Option<Address> {
+    // Slots that the system fills refer to what it fills them with.
+    let bound = program.references.from(slot).map(|r| r.to).find(|to| to.space == SpaceId::EXTERNAL);
+    if let Some(function) = bound.and_then(|to| program.functions.at(to)) {
+        return Some(function.entry);
+    }
     let target = Address::ram(program.memory.read_uint(slot, size)?);
     let function = program.functions.at(target)?;
     let imported = program.memory.block_at(target).is_some_and(|b| b.permissions.artificial);
