@@ -244,7 +244,7 @@ impl Planner<'_> {
             write: segment.flags & object::elf::PF_W != 0,
             execute: execute && !sections_decide,
             comment,
-            divisible: !self.file.sections.is_empty(),
+            divisible: true,
         })
     }
 

@@ -1,0 +1,88 @@
+//! Broken and odd PE files.
+
+mod make;
+
+use loader::{LoadOptions, load};
+use make::Pe;
+use program::{Address, Program};
+
+const BASE: u64 = 0x1_4000_0000;
+
+fn open(pe: &Pe) -> Program {
+    load("test", "test", pe.build().into(), &LoadOptions::default()).expect("it loads")
+}
+
+fn code(raw_size: u32, data: Vec<u8>) -> Pe {
+    Pe {
+        file_alignment: 0x200,
+        directories: Vec::new(),
+        sections: vec![(".text", 0x1000, 0x800, raw_size, data)],
+    }
+}
+
+#[test]
+fn bytes_up_to_the_file_unit_are_visible() {
+    let program = open(&code(0x210, vec![0xcc; 0x400]));
+    let byte = |at| program.memory.read_uint(Address::ram(BASE + 0x1000 + at), 1);
+    assert_eq!((byte(0x20f), byte(0x3ff), byte(0x400)), (Some(0xcc), Some(0xcc), Some(0)));
+}
+
+#[test]
+fn impossible_raw_sizes_end_with_the_file() {
+    for raw in [u32::MAX, 0x7fff_ffff, 0x10_0000] {
+        let program = open(&code(raw, vec![0xcc; 0x100]));
+        let block = program.memory.block_named(".text").expect("a block");
+        assert_eq!(block.length, 0x1000);
+        assert_eq!(program.memory.read_uint(block.start, 1), Some(0xcc));
+        assert!(program.info.warnings.iter().any(|w| w.contains(".text")));
+    }
+}
+
+#[test]
+fn a_file_alignment_of_zero_is_survived() {
+    let program = open(&Pe { file_alignment: 0, ..code(0x100, vec![0xcc; 0x100]) });
+    assert_eq!(program.memory.read_uint(Address::ram(BASE + 0x1000), 1), Some(0xcc));
+}
+
+#[test]
+fn import_tables_without_names_end_quietly() {
+    let mut data = vec![0u8; 0x200];
+    data[12..16].copy_from_slice(&0u32.to_le_bytes());
+    data[16..20].copy_from_slice(&0x1100u32.to_le_bytes());
+    let mut pe = code(0x200, data);
+    pe.directories = vec![(1, 0x1000, 0x28)];
+    let program = open(&pe);
+    assert_eq!(program.functions.len(), 0);
+}
+
+#[test]
+fn exports_without_names_and_far_directories_are_survived() {
+    let mut data = vec![0u8; 0x200];
+    // One function, no names.
+    data[16..20].copy_from_slice(&1u32.to_le_bytes());
+    data[20..24].copy_from_slice(&1u32.to_le_bytes());
+    data[28..32].copy_from_slice(&0x1080u32.to_le_bytes());
+    data[0x80..0x84].copy_from_slice(&0x1100u32.to_le_bytes());
+    let mut pe = code(0x200, data);
+    pe.directories = vec![(0, 0x1000, 0x40), (3, 0x7fff_f000, 0x1000), (9, 0xffff_fff0, 0x28)];
+    let program = open(&pe);
+    let (_, symbol) = program.symbols.named("Ordinal_1").next().expect("the export");
+    assert_eq!(symbol.address, Address::ram(BASE + 0x1100));
+    assert!(program.info.warnings.iter().any(|w| w.contains("exception directory")));
+}
+
+#[test]
+fn huge_numbers_in_any_field_stay_harmless() {
+    let mut pe = code(0x200, vec![0x90; 0x200]);
+    pe.directories = (0..16).map(|n| (n, 0x1000 + 16 * n as u32, 0x100)).collect();
+    let good = pe.build();
+    for at in (2..0x700.min(good.len() - 4)).step_by(2) {
+        for pattern in [0u32, 1, 0x1000, 0x7fff_ffff, u32::MAX] {
+            let mut bytes = good.clone();
+            bytes[at..at + 4].copy_from_slice(&pattern.to_le_bytes());
+            if let Ok(program) = load("t", "t", bytes.into(), &LoadOptions::default()) {
+                assert!(program.symbols.len() < 5000, "at {at:#x} with {pattern:#x}");
+            }
+        }
+    }
+}
