@@ -122,6 +122,10 @@ impl Loader {
 
     /// A reference to where the pointer at a place points, if that is memory.
     fn refer_to_value(&mut self, place: Address) {
+        // A pointer with an offset already refers to what it is based on.
+        if self.program.references.from(place).next().is_some() {
+            return;
+        }
         let Some(value) = self.program.memory.read_uint(place, self.file.word() as u32) else {
             return;
         };
