@@ -68,14 +68,16 @@ fn feed_signature(
     types: &mut TypeMap,
     signature: &Signature,
 ) -> Result<()> {
-    // The engine adds the pointer to a returned structure by itself.
-    let written = signature.parameters.iter().filter(|parameter| {
-        !parameter.automatic || !parameter.name.starts_with("__return_storage_ptr")
+    let written = signature.parameters.iter();
+    // A structure returned through a hidden pointer: what really comes back is that pointer.
+    let hidden = written.clone().find(|parameter| {
+        parameter.automatic && parameter.name.starts_with("__return_storage_ptr")
     });
+    let returned = hidden.map_or(signature.return_type, |parameter| parameter.data_type);
     let mut pieces = PrototypePieces {
         model: data.get_func_proto().get_model().or(architecture.defaultfp),
         name: data.get_name().to_string(),
-        outtype: Some(types.get(architecture, &program.types, signature.return_type)?),
+        outtype: Some(types.get(architecture, &program.types, returned)?),
         intypes: Vec::new(),
         innames: Vec::new(),
         first_var_arg_slot: -1,

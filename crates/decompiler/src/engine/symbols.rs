@@ -95,12 +95,36 @@ impl Symbols {
         if let Some(known) = self.functions.get(&entry) {
             return Ok(*known);
         }
-        let name = engine_name(&program.function_name(entry));
-        let scope = self.scope(architecture, program, program.function_namespace(entry))?;
         let address = self.address(entry);
-        let symbol = Database::scope_add_function(architecture, scope, &address, &name)?;
+        self.add_function_at(architecture, program, entry, &address)
+    }
+
+    fn add_function_at(
+        &mut self,
+        architecture: &mut Architecture,
+        program: &Program,
+        entry: Place,
+        address: &Address,
+    ) -> Result<EngineSymbol> {
+        let name = program.function_name(entry);
+        let scope = self.scope(architecture, program, program.function_namespace(entry))?;
+        let raw: String = name.chars().take(2000).filter(|c| !c.is_control()).collect();
+        let symbol = Database::scope_add_function(architecture, scope, address, &raw)?;
+        let database = architecture.symboltab_mut()?;
+        database.symbol_mut(symbol).display_name = engine_name(&name);
+        self.own(database, scope, address, 1);
         self.functions.insert(entry, symbol);
         Ok(symbol)
+    }
+
+    /// Makes a namespace the owner of a place: the engine looks for symbols there and nowhere else.
+    fn own(&self, database: &mut Database, scope: ScopeId, address: &Address, size: u64) {
+        if scope != self.global
+            && let Some(space) = address.get_space()
+        {
+            let first = address.get_offset();
+            database.add_range(scope, space, first, first.saturating_add(size.max(1) - 1));
+        }
     }
 
     /// The engine's scope for a namespace. What lies in libraries counts as global.
@@ -130,12 +154,7 @@ impl Symbols {
                 None => {
                     let spaces = architecture.manager.num_spaces();
                     let database = architecture.symboltab_mut()?;
-                    let made = database.find_create_scope(
-                        id.0,
-                        &engine_name(&name),
-                        Some(scope),
-                        spaces,
-                    )?;
+                    let made = database.find_create_scope(id.0, &name, Some(scope), spaces)?;
                     self.scopes.insert(id, made);
                     made
                 }
@@ -186,7 +205,9 @@ impl Symbols {
         let Architecture { symboltab, types, .. } = architecture;
         if let (Some(database), Some(types)) = (symboltab.as_deref_mut(), types.as_deref()) {
             let symbol = database.entry(entry).get_symbol();
+            let size = u64::try_from(database.entry(entry).get_size()).unwrap_or(1);
             database.scope_set_attribute(types, scope, symbol, flags);
+            self.own(database, scope, &place, size);
         }
         Ok(())
     }
@@ -221,12 +242,10 @@ impl Symbols {
                 }
                 Some(_) => {}
                 None => {
-                    let name = if program.memory.contains(place) {
-                        program.label_at(place)
-                    } else {
-                        Some(format!("UNK_{}", program.address_in_name(place)))
-                    };
-                    let Some(name) = name else { continue };
+                    let nowhere = !program.memory.contains(place);
+                    let unknown = || format!("UNK_{}", program.address_in_name(place));
+                    let label = program.label_at(place);
+                    let Some(name) = label.or_else(|| nowhere.then(unknown)) else { continue };
                     let scope = self.scope(architecture, program, namespace)?;
                     let byte = undefined(architecture)?;
                     self.add_place(architecture, scope, place, &name, byte, false)?;
@@ -242,11 +261,20 @@ impl Symbols {
         program: &Program,
         place: Place,
     ) -> Result<()> {
-        if let Some(name) = program.label_at(place) {
-            let name = engine_name(&name);
-            let address = self.address(place);
-            Database::scope_add_code_label(architecture, self.global, &address, &name)?;
+        let Some(label) = program.label_at(place) else { return Ok(()) };
+        // C has no namespaces for labels.
+        let mut name = engine_name(&label);
+        let mut at = program.symbols.primary_at(place).map(|(_, symbol)| symbol.parent);
+        for _ in 0..MAX_NAMESPACES {
+            let Some(outer) = at.and_then(|id| program.symbols.get(id)) else { break };
+            if !matches!(outer.kind, SymbolKind::Namespace | SymbolKind::Class) {
+                break;
+            }
+            name = format!("{}_{name}", engine_name(&outer.name));
+            at = Some(outer.parent);
         }
+        let address = self.address(place);
+        Database::scope_add_code_label(architecture, self.global, &address, &name)?;
         Ok(())
     }
 
@@ -284,9 +312,7 @@ impl Symbols {
             }
             let name = engine_name(&program.function_name(external));
             let target = Address::new(space.clone(), external.offset);
-            let scope = self.scope(architecture, program, program.function_namespace(external))?;
-            let symbol = Database::scope_add_function(architecture, scope, &target, &name)?;
-            self.functions.insert(external, symbol);
+            self.add_function_at(architecture, program, external, &target)?;
             let slots = program.references.to(external).map(|r| r.from);
             let slots: Vec<Place> = slots
                 .filter(|slot| slot.space == SpaceId::RAM)

@@ -10,10 +10,14 @@ use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::error::{Error, Result};
 use ghidra_decompiler::fspec::PrototypePieces;
 use ghidra_decompiler::marshal::{Decoder as _, XmlDecode, XmlEncode};
-use ghidra_decompiler::types::{TypeFactory, TypeId as EngineType, TypeMetatype};
+use ghidra_decompiler::types::{
+    TypeFactory, TypeId as EngineType, TypeKind as EngineKind, TypeMetatype,
+};
 use ghidra_decompiler::xml::xml_escape;
 use program::data_type::{Builtin, Charset, Field, FunctionType};
 use program::{DataType, DataTypes, TypeId, TypeKind};
+
+use super::symbols::engine_name;
 
 /// Types nested deeper than this are taken as bytes.
 const MAX_DEPTH: u32 = 48;
@@ -100,7 +104,10 @@ impl TypeMap {
                 let base = self.convert(architecture, all, *base, depth + 1)?;
                 types(architecture)?.get_typedef(base, &data_type.name, engine_id(id), 0)
             }
-            TypeKind::Function(function) => self.function(architecture, all, function, depth),
+            TypeKind::Function(function) => {
+                let plain = self.function(architecture, all, function, depth)?;
+                named_function(architecture, id, &data_type.name, plain)
+            }
         }
     }
 
@@ -161,7 +168,7 @@ impl TypeMap {
         let converted = self.convert(architecture, all, field.data_type, depth + 1)?;
         let name = match &*field.name {
             "" => format!("field{index}_{:#x}", field.offset),
-            name => escaped(name),
+            name => escaped(&engine_name(name)),
         };
         let reference = reference(architecture, converted)?;
         let offset = field.offset;
@@ -226,6 +233,31 @@ fn escaped(text: &str) -> String {
     let mut out = String::new();
     xml_escape(&mut out, text);
     out
+}
+
+/// A function type under its own name: C text shows that instead of the prototype.
+fn named_function(
+    architecture: &mut Architecture,
+    id: TypeId,
+    name: &str,
+    plain: EngineType,
+) -> Result<EngineType> {
+    if name.is_empty() {
+        return Ok(plain);
+    }
+    let EngineKind::Code(content) = &types(architecture)?.get(plain).kind else {
+        return Ok(plain);
+    };
+    let Some(prototype) = content.copy_data()?.proto else { return Ok(plain) };
+    let mut encoder = XmlEncode::new(false);
+    prototype.encode(&mut encoder, architecture)?;
+    let text = format!(
+        "<type name=\"{}\" id=\"{:#x}\" size=\"1\" metatype=\"code\">{}</type>",
+        escaped(name),
+        engine_id(id),
+        encoder.into_string()
+    );
+    decode(architecture, &text)
 }
 
 /// One byte of which not even the size is meant. It is no core type, so that the engine does not

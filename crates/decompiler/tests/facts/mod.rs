@@ -164,11 +164,30 @@ fn source(name: &str) -> SourceType {
     }
 }
 
+/// The parts of a path; template arguments hold paths of their own.
+fn split_path(path: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut depth, mut start) = (0_i32, 0);
+    for (at, character) in path.char_indices() {
+        match character {
+            '<' | '(' => depth += 1,
+            '>' | ')' => depth -= 1,
+            ':' if depth == 0 && path[at..].starts_with("::") => {
+                parts.push(&path[start..at]);
+                start = at + 2;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&path[start..]);
+    parts
+}
+
 fn namespace(program: &mut Program, path: &str) -> SymbolId {
     let mut parent = SymbolId::GLOBAL;
     let path = path.strip_prefix("<EXTERNAL>").unwrap_or(path);
     let path = path.strip_prefix("::").unwrap_or(path);
-    for name in path.split("::") {
+    for name in split_path(path) {
         if matches!(name, "Global" | "") || name.ends_with(".DLL") || name.ends_with(".dll") {
             continue;
         }
