@@ -3,7 +3,7 @@
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::error::{Error, Result};
 use ghidra_decompiler::globalcontext::TrackedContext;
-use program::{Address as Place, Program};
+use program::{Address as Place, Program, SpaceId};
 
 use super::symbols::Symbols;
 
@@ -34,12 +34,12 @@ fn assumed(program: &Program, entry: Place) -> Option<(&'static str, u64)> {
         // Position-independent code is called through this register.
         return Some(("t9", entry.offset));
     }
-    if language.starts_with("RISCV:") {
+    let block = program.memory.block_at(entry)?;
+    if language.starts_with("RISCV:") && block.permissions.execute {
         return Some(("gp", named(program, "__global_pointer$")?));
     }
     if language.starts_with("x86:LE:32") {
         // Stubs of position-independent code reach the table of pointers through this register.
-        let block = program.memory.block_at(entry)?;
         if !block.name.starts_with(".plt") {
             return None;
         }
@@ -51,9 +51,5 @@ fn assumed(program: &Program, entry: Place) -> Option<(&'static str, u64)> {
 
 fn named(program: &Program, name: &str) -> Option<u64> {
     let mut found = program.symbols.named(name);
-    found.find(|(_, symbol)| symbol.address.space == entry_space()).map(|(_, s)| s.address.offset)
-}
-
-fn entry_space() -> program::SpaceId {
-    program::SpaceId::RAM
+    found.find(|(_, symbol)| symbol.address.space == SpaceId::RAM).map(|(_, s)| s.address.offset)
 }

@@ -188,6 +188,13 @@ impl Engine {
         self.watch.start(limits, cancel);
         self.architecture.max_instructions = limits.instructions;
         let symbol = self.symbols.add_function(&mut self.architecture, program, entry)?;
+        if self.prototyped.remove(&entry) {
+            self.destroy(symbol)?;
+        }
+        let replaced = function.call_fixup.is_some();
+        if replaced {
+            Symbols::show_allowed_name(&mut self.architecture, symbol, true)?;
+        }
         self.feed_callees(program, &function)?;
         assumed::feed(&mut self.architecture, program, &self.symbols, entry)?;
         let mark = Symbols::mark(&self.architecture)?;
@@ -198,6 +205,9 @@ impl Engine {
             work(data, architecture, Scene { watch: &watch, symbols, function: &function })
         });
         self.last_stop = watch.stop();
+        if replaced {
+            Symbols::show_allowed_name(&mut self.architecture, symbol, false)?;
+        }
         self.clean(symbol, entry, mark)?;
         result
     }
@@ -241,15 +251,21 @@ impl Engine {
         })
     }
 
-    /// Takes back what a run left in the engine.
-    fn clean(&mut self, symbol: EngineSymbol, entry: Place, mark: EngineSymbol) -> Result<()> {
-        self.watch.finish();
-        self.prototyped.remove(&entry);
+    /// Drops what the engine holds of a function but its symbol.
+    fn destroy(&mut self, symbol: EngineSymbol) -> Result<()> {
         let architecture = &mut self.architecture;
         if let Some(mut data) = architecture.symboltab_mut()?.symbol_take_function(symbol) {
             data.destroy(architecture);
         }
         architecture.symboltab_mut()?.symbol_mut(symbol).function_checked_out = false;
+        Ok(())
+    }
+
+    /// Takes back what a run left in the engine.
+    fn clean(&mut self, symbol: EngineSymbol, entry: Place, mark: EngineSymbol) -> Result<()> {
+        self.watch.finish();
+        self.prototyped.remove(&entry);
+        self.destroy(symbol)?;
         self.symbols.forget_since(&mut self.architecture, mark)?;
         let address = self.symbols.address(entry);
         if let Some(comments) = self.architecture.commentdb.as_deref_mut() {

@@ -111,10 +111,26 @@ impl Symbols {
         let raw: String = name.chars().take(2000).filter(|c| !c.is_control()).collect();
         let symbol = Database::scope_add_function(architecture, scope, address, &raw)?;
         let database = architecture.symboltab_mut()?;
-        database.symbol_mut(symbol).display_name = engine_name(&name);
+        // The engine's note on a replaced call gives the name as it is.
+        let replaced = program.functions.at(entry).is_some_and(|f| f.call_fixup.is_some());
+        if !replaced {
+            database.symbol_mut(symbol).display_name = engine_name(&name);
+        }
         self.own(database, scope, address, 1);
         self.functions.insert(entry, symbol);
         Ok(symbol)
+    }
+
+    /// Shows a function under the name that C allows, for its own text.
+    pub(crate) fn show_allowed_name(
+        architecture: &mut Architecture,
+        symbol: EngineSymbol,
+        allowed: bool,
+    ) -> Result<()> {
+        let symbol = architecture.symboltab_mut()?.symbol_mut(symbol);
+        let shown = if allowed { engine_name(&symbol.name) } else { symbol.name.clone() };
+        symbol.display_name = shown;
+        Ok(())
     }
 
     /// Makes a namespace the owner of a place: the engine looks for symbols there and nowhere else.

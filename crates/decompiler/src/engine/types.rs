@@ -210,12 +210,15 @@ impl TypeMap {
             first_var_arg_slot: -1,
         };
         for parameter in &function.parameters {
+            if all.as_builtin(parameter.data_type) == Some(Builtin::Void) {
+                continue;
+            }
             let converted = self.convert(architecture, all, parameter.data_type, depth + 1)?;
             pieces.intypes.push(converted);
             pieces.innames.push(parameter.name.to_string());
         }
         if function.varargs {
-            pieces.first_var_arg_slot = size_of(function.parameters.len() as u32)?;
+            pieces.first_var_arg_slot = size_of(pieces.intypes.len() as u32)?;
         }
         TypeFactory::get_type_code_proto(architecture, &pieces)
     }
