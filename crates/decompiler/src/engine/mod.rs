@@ -22,6 +22,7 @@ use ghidra_decompiler::database::SymbolId as EngineSymbol;
 use ghidra_decompiler::error::{Error, Result};
 use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::prettyprint::EmitPrettyPrint;
+use ghidra_decompiler::printc::PrintC;
 use ghidra_decompiler::sleigh_arch::{SleighArchitecture, SleighArchitectureHooks};
 use ghidra_decompiler::xml::DocumentStorage;
 use program::{Address as Place, Function, Memory, Program, SpaceId};
@@ -303,6 +304,10 @@ fn print_tokens(architecture: &mut Architecture, tokens: &TokenSink) {
         let mut pretty = EmitPrettyPrint::new();
         pretty.lowlevel = Box::new(TokenEmit::new(Arc::clone(tokens)));
         printer.base_mut().emit = Box::new(pretty);
+        // Ghidra marks wide constants so whatever the size of `long` is.
+        if let Some(printer) = printer.as_any_mut().downcast_mut::<PrintC>() {
+            printer.size_suffix = "L".to_string();
+        }
     }
 }
 

@@ -51,7 +51,8 @@ impl Symbols {
             }
         }
         for (address, unit) in program.listing.data.iter() {
-            if address.space == SpaceId::RAM && !symbols.functions.contains_key(address) {
+            let function = symbols.functions.contains_key(address);
+            if address.space == SpaceId::RAM && !function && !is_external_slot(program, *address) {
                 symbols.add_data(architecture, program, types, *address, *unit)?;
             }
         }
@@ -366,6 +367,13 @@ impl Symbols {
         added.into_iter().for_each(|symbol| database.scope_remove_symbol(global, symbol));
         Ok(())
     }
+}
+
+/// Whether a place holds a pointer that the system fills in.
+fn is_external_slot(program: &Program, place: Place) -> bool {
+    program.references.from(place).any(|reference| {
+        reference.to.space == SpaceId::EXTERNAL && program.functions.at(reference.to).is_some()
+    })
 }
 
 fn is_undefined(program: &Program, unit: DataUnit) -> bool {

@@ -10,9 +10,7 @@ use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::error::{Error, Result};
 use ghidra_decompiler::fspec::PrototypePieces;
 use ghidra_decompiler::marshal::{Decoder as _, XmlDecode, XmlEncode};
-use ghidra_decompiler::types::{
-    TypeFactory, TypeId as EngineType, TypeKind as EngineKind, TypeMetatype,
-};
+use ghidra_decompiler::types::{Datatype, TypeFactory, TypeId as EngineType, TypeMetatype};
 use ghidra_decompiler::xml::xml_escape;
 use program::data_type::{Builtin, Charset, Field, FunctionType};
 use program::{DataType, DataTypes, TypeId, TypeKind};
@@ -105,8 +103,11 @@ impl TypeMap {
                 types(architecture)?.get_typedef(base, &data_type.name, engine_id(id), 0)
             }
             TypeKind::Function(function) => {
-                let plain = self.function(architecture, all, function, depth)?;
-                named_function(architecture, id, &data_type.name, plain)
+                let pieces = self.function(architecture, all, function, depth)?;
+                match &*data_type.name {
+                    "" => TypeFactory::get_type_code_proto(architecture, &pieces),
+                    name => named_function(architecture, id, name, &pieces),
+                }
             }
         }
     }
@@ -196,7 +197,7 @@ impl TypeMap {
         all: &DataTypes,
         function: &FunctionType,
         depth: u32,
-    ) -> Result<EngineType> {
+    ) -> Result<PrototypePieces> {
         let mut pieces = PrototypePieces {
             model: function
                 .convention
@@ -220,7 +221,7 @@ impl TypeMap {
         if function.varargs {
             pieces.first_var_arg_slot = size_of(pieces.intypes.len() as u32)?;
         }
-        TypeFactory::get_type_code_proto(architecture, &pieces)
+        Ok(pieces)
     }
 }
 
@@ -243,24 +244,23 @@ fn named_function(
     architecture: &mut Architecture,
     id: TypeId,
     name: &str,
-    plain: EngineType,
+    pieces: &PrototypePieces,
 ) -> Result<EngineType> {
-    if name.is_empty() {
-        return Ok(plain);
-    }
-    let EngineKind::Code(content) = &types(architecture)?.get(plain).kind else {
-        return Ok(plain);
-    };
-    let Some(prototype) = content.copy_data()?.proto else { return Ok(plain) };
-    let mut encoder = XmlEncode::new(false);
-    prototype.encode(&mut encoder, architecture)?;
     let text = format!(
-        "<type name=\"{}\" id=\"{:#x}\" size=\"1\" metatype=\"code\">{}</type>",
+        "<type name=\"{}\" id=\"{:#x}\" size=\"1\" metatype=\"code\"/>",
         escaped(name),
-        engine_id(id),
-        encoder.into_string()
+        engine_id(id)
     );
-    decode(architecture, &text)
+    let mut decoder = XmlDecode::new(None, 0);
+    decoder.ingest_stream(text.as_bytes())?;
+    let element = decoder.open_element()?;
+    let mut code = Datatype::new_code()?;
+    code.decode_basic(&mut decoder)?;
+    decoder.close_element(element)?;
+    let void = types(architecture)?.get_type_void()?;
+    code.set_prototype_pieces(pieces, void, architecture)?;
+    code.mark_complete();
+    types(architecture)?.find_add(&code)
 }
 
 /// One byte of which not even the size is meant. It is no core type, so that the engine does not
