@@ -126,20 +126,20 @@ mod tests {
     fn a_cursor_survives_what_may_change_and_nothing_else() {
         let key = CursorKey::random();
         let first = json!({"filter": {"name": "a", "thunk": true}});
-        let token = query(&key, "function.list", &first).token(&(1u32, 2u64)).expect("encodes");
+        let token = query(&key, "fruit.list", &first).token(&(1u32, 2u64)).expect("encodes");
         let same = [
             json!({"filter": {"thunk": true, "name": "a"}, "page": {"limit": 7, "cursor": token}}),
             json!({"filter": {"name": "a", "thunk": true}, "scan": {"timeout_ms": 500}, "projection": {"fields": ["entry"]}}),
         ];
         for params in &same {
             assert_eq!(
-                query(&key, "function.list", params).position::<(u32, u64)>(&token),
+                query(&key, "fruit.list", params).position::<(u32, u64)>(&token),
                 Ok((1, 2))
             );
         }
         let others = [json!({"filter": {"name": "b", "thunk": true}}), json!({})];
         for params in &others {
-            let error = query(&key, "function.list", params)
+            let error = query(&key, "fruit.list", params)
                 .position::<(u32, u64)>(&token)
                 .expect_err("other query");
             assert_eq!(
@@ -148,15 +148,15 @@ mod tests {
             );
         }
         assert!(
-            query(&key, "symbol.list", &first).position::<(u32, u64)>(&token).is_err(),
+            query(&key, "leaf.list", &first).position::<(u32, u64)>(&token).is_err(),
             "other resource"
         );
         assert!(
-            query(&CursorKey::random(), "function.list", &first)
+            query(&CursorKey::random(), "fruit.list", &first)
                 .position::<(u32, u64)>(&token)
                 .is_err()
         );
-        let other_session = Query { session: "t", ..query(&key, "function.list", &first) };
+        let other_session = Query { session: "t", ..query(&key, "fruit.list", &first) };
         assert!(other_session.position::<(u32, u64)>(&token).is_err());
     }
 
@@ -164,7 +164,7 @@ mod tests {
     fn damaged_tokens_are_refused() {
         let key = CursorKey::random();
         let params = json!({});
-        let query = query(&key, "symbol.list", &params);
+        let query = query(&key, "leaf.list", &params);
         let token = query.token(&7u64).expect("encodes");
         for index in 0..token.len() {
             let mut bytes = token.clone().into_bytes();

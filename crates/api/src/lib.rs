@@ -22,9 +22,6 @@ mod shapes;
 mod view;
 mod walk;
 
-#[cfg(test)]
-mod tests;
-
 pub use bridge::{Bridge, BridgeOptions};
 pub use context::{CallContext, CancelToken, Transport};
 pub use error::{BridgeError, ErrorCode};

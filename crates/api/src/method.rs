@@ -385,9 +385,11 @@ impl Method {
         if self.checks_itself { Ok(()) } else { self.checker.check(params) }
     }
 
-    /// Holds a reply against the published schema.
-    #[cfg(test)]
-    pub(crate) fn check_reply(&self, reply: &Value) -> Result<(), BridgeError> {
+    /// Holds a reply against the published schema, for tests and tools.
+    ///
+    /// # Errors
+    /// The first difference, with a target as if the reply were a request.
+    pub fn check_reply(&self, reply: &Value) -> Result<(), BridgeError> {
         Checker::new(&self.output).check(reply)
     }
 

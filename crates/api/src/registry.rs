@@ -91,24 +91,3 @@ fn operation(domain: &str, name: &str) -> String {
         None => name.to_owned(),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_drop_the_domain_noun() {
-        for (domain, name, wanted) in [
-            ("bridge", "session.get", "get"),
-            ("program", "program_language.get", "language.get"),
-            ("memory", "memory_block.list", "block.list"),
-            ("memory", "memory.read", "read"),
-            ("listing", "code_unit.list", "code_unit.list"),
-            ("global_variable", "global_variable.get", "get"),
-            ("function", "function_local_variable.patch", "local_variable.patch"),
-            ("data_type", "data_type_category.list", "category.list"),
-        ] {
-            assert_eq!(operation(domain, name), wanted);
-        }
-    }
-}

@@ -1,19 +1,66 @@
 //! C text of a function, or its tokens.
 
+use std::time::Duration;
+
+use engine::decompiler::{self, Limits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::method::Method;
+use crate::method::{Answer, Method};
 use crate::shapes::{EntrySelector, Projection, Reply, Request};
+use crate::view::View;
+
+const DEFAULT_TIMEOUT_MS: u32 = 30_000;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::pending_read::<DecompileRequest, Decompilation>(
+        Method::read(
             "decompilation.get",
             "Decompile the function at an entry point to C text or to tokens.",
+            get,
         )
         .cost("Milliseconds to seconds, by the function's size; bounded by `scan.timeout_ms`."),
     ]
+}
+
+fn get(view: &View<'_>, request: DecompileRequest) -> Answer<Decompilation> {
+    let function = view.function(&request.selector.entry, "/selector/entry")?;
+    let timeout = request.scan.and_then(|scan| scan.timeout_ms).unwrap_or(DEFAULT_TIMEOUT_MS);
+    let limits = Limits { timeout: Duration::from_millis(timeout.into()), ..Limits::default() };
+    let session = view.bridge.session();
+    let found = session.decompile(&view.program, function.entry, &limits, &view.cx.cancel.flag());
+    // The text begins with an empty line; counting starts at the first that is not.
+    let text = found.c.trim_start_matches('\n');
+    let skipped = (found.c.len() - text.len()) as u64;
+    let text = text.trim_end();
+    let format = request.format.unwrap_or_default();
+    let (c, lines) = match (format, &request.lines) {
+        (Format::Tokens, None) => (None, None),
+        (Format::Tokens, Some(lines)) => (None, Some(lines.cut(text).1)),
+        (Format::Text, None) => (Some(text.to_owned()), None),
+        (Format::Text, Some(lines)) => {
+            let (part, answered) = lines.cut(text);
+            (Some(part), Some(answered))
+        }
+    };
+    let tokens = (format == Format::Tokens).then(|| {
+        let tokens = found.tokens.iter().map(|token| Token::of(view, token, skipped));
+        tokens
+            .filter(|token| request.lines.as_ref().is_none_or(|lines| lines.hold(token)))
+            .collect()
+    });
+    Ok(Decompilation {
+        entry: view.print(function.entry),
+        name: view.program.function_name(function.entry),
+        format: if format == Format::Text { "text" } else { "tokens" },
+        completed: found.completed,
+        c,
+        tokens,
+        line_count: text.lines().count() as u64,
+        lines,
+        warnings: found.warnings,
+        elapsed_ms: u64::try_from(found.elapsed.as_millis()).unwrap_or(u64::MAX),
+    })
 }
 
 /// What to decompile, and how to answer.
@@ -61,6 +108,21 @@ struct LineRange {
     /// How many lines.
     #[schemars(range(min = 1, max = 5000))]
     count: u32,
+}
+
+impl LineRange {
+    /// The wanted lines of a text, and which they are.
+    fn cut(&self, text: &str) -> (String, AnsweredLines) {
+        let wanted = text.lines().skip(self.start.max(1) as usize - 1).take(self.count as usize);
+        let lines: Vec<&str> = wanted.collect();
+        let answered = AnsweredLines { start: self.start.into(), count: lines.len() as u64 };
+        (lines.join("\n"), answered)
+    }
+
+    fn hold(&self, token: &Token) -> bool {
+        let first = u64::from(self.start);
+        token.line.is_some_and(|line| (first..first + u64::from(self.count)).contains(&line))
+    }
 }
 
 /// A decompiled function.
@@ -114,6 +176,17 @@ struct Token {
     line: Option<u64>,
 }
 
+impl Token {
+    fn of(view: &View<'_>, token: &decompiler::Token, skipped: u64) -> Token {
+        Token {
+            kind: TokenKind::of(token.kind),
+            text: token.text.clone(),
+            address: token.address.map(|address| view.print(address)),
+            line: Some(u64::from(token.line).saturating_sub(skipped).max(1)),
+        }
+    }
+}
+
 /// What a token is.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -129,4 +202,22 @@ enum TokenKind {
     Special,
     Type,
     Variable,
+}
+
+impl TokenKind {
+    fn of(kind: decompiler::TokenKind) -> TokenKind {
+        match kind {
+            decompiler::TokenKind::Comment => TokenKind::Comment,
+            decompiler::TokenKind::Constant => TokenKind::Constant,
+            decompiler::TokenKind::Default => TokenKind::Default,
+            decompiler::TokenKind::Error => TokenKind::Error,
+            decompiler::TokenKind::Function => TokenKind::Function,
+            decompiler::TokenKind::Global => TokenKind::Global,
+            decompiler::TokenKind::Keyword => TokenKind::Keyword,
+            decompiler::TokenKind::Parameter => TokenKind::Parameter,
+            decompiler::TokenKind::Special => TokenKind::Special,
+            decompiler::TokenKind::Type => TokenKind::Type,
+            decompiler::TokenKind::Variable => TokenKind::Variable,
+        }
+    }
 }

@@ -20,7 +20,6 @@ const PENDING: &[&str] = &[
     "function_parameter.patch",
     "function_parameter.delete",
     "function_local_variable.patch",
-    "decompilation.get",
     "data_type.create",
     "data_type.patch",
     "data_type.upsert",
@@ -64,6 +63,23 @@ fn fourteen_domains_hold_fifty_five_operations() {
             .filter(|m| m.websocket_only())
             .all(|m| m.name() == "interface.get")
     );
+}
+
+#[test]
+fn operations_drop_the_noun_of_their_domain() {
+    for (domain, name, wanted) in [
+        ("bridge", "session.get", "get"),
+        ("program", "program_language.get", "language.get"),
+        ("memory", "memory_block.list", "block.list"),
+        ("memory", "memory.read", "read"),
+        ("listing", "code_unit.list", "code_unit.list"),
+        ("global_variable", "global_variable.get", "get"),
+        ("function", "function_local_variable.patch", "local_variable.patch"),
+        ("data_type", "data_type_category.list", "category.list"),
+    ] {
+        let method = registry().find(name).expect("is a method");
+        assert_eq!((method.domain(), method.operation()), (domain, wanted));
+    }
 }
 
 #[test]

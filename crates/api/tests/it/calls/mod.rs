@@ -9,7 +9,7 @@ mod writes;
 
 use serde_json::Value;
 
-use crate::{Bridge, BridgeError, BridgeOptions, CallContext, Transport, registry};
+use api::{Bridge, BridgeError, BridgeOptions, CallContext, Transport, registry};
 
 /// A bridge over the sample program.
 fn bridge() -> Bridge {
@@ -17,7 +17,14 @@ fn bridge() -> Bridge {
 }
 
 fn bridge_over(program: program::Program) -> Bridge {
-    let session = engine::Session::from_program(program).expect("the language is built in");
+    serve(session_of(program))
+}
+
+fn session_of(program: program::Program) -> engine::Session {
+    engine::Session::from_program(program).expect("the language is built in")
+}
+
+fn serve(session: engine::Session) -> Bridge {
     Bridge::new(session, BridgeOptions { session_id: "s1".to_owned(), read_only: false })
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{bridge, bridge_over, good, sample};
-use crate::Bridge;
+use api::Bridge;
 
 /// Every paged method with a request that lists something.
 fn lists() -> Vec<(&'static str, Value)> {
@@ -79,7 +79,7 @@ fn joined(
 #[test]
 fn every_paged_method_is_covered() {
     let mut paged: Vec<&str> =
-        crate::registry().methods().iter().filter(|m| m.paged()).map(crate::Method::name).collect();
+        api::registry().methods().iter().filter(|m| m.paged()).map(api::Method::name).collect();
     let mut covered: Vec<&str> = lists().into_iter().map(|(name, _)| name).collect();
     paged.sort_unstable();
     covered.sort_unstable();
@@ -166,8 +166,8 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![(0u64..0x40).prop_map(Change::Add), (0u64..0x40).prop_map(Change::Remove)]
 }
 
-fn apply(bridge: &Bridge, change: Change) {
-    let edit = |program: &mut program::Program| -> Result<(), crate::BridgeError> {
+fn apply(session: &engine::Session, change: Change) {
+    let edit = |program: &mut program::Program| -> Result<(), api::BridgeError> {
         let at = |n: u64| Address::ram(0x1000 + n);
         match change {
             Change::Add(n) => {
@@ -184,7 +184,7 @@ fn apply(bridge: &Bridge, change: Change) {
         }
         Ok(())
     };
-    bridge.session().write(edit).expect("nothing else writes");
+    session.write(edit).expect("nothing else writes");
 }
 
 proptest! {
@@ -197,12 +197,13 @@ proptest! {
         changes in proptest::collection::vec(change(), 0..40),
         method in prop_oneof![Just("comment.list"), Just("symbol.list"), Just("function.list"), Just("code_unit.list")],
     ) {
-        let bridge = bridge();
+        let session = super::session_of(sample::program());
+        let bridge = super::serve(session.clone());
         let before = joined(&bridge, method, &json!({}), 1000, |_| {});
         let mut pending = changes.clone().into_iter();
-        let seen = joined(&bridge, method, &json!({}), limit, |bridge| {
+        let seen = joined(&bridge, method, &json!({}), limit, |_| {
             if let Some(change) = pending.next() {
-                apply(bridge, change);
+                apply(&session, change);
             }
         });
         for row in &before {

@@ -241,3 +241,39 @@ fn overrides_are_found_in_their_scope() {
 fn items(page: &Value) -> &[Value] {
     page["items"].as_array().map_or(&[], Vec::as_slice)
 }
+
+#[test]
+fn functions_decompile_to_text_and_tokens() {
+    let bridge = bridge();
+    let get = |more: Value| {
+        let mut params = json!({"selector": {"entry": "main"}});
+        params
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().expect("an object").clone());
+        good(&bridge, "decompilation.get", params)
+    };
+    let text = get(json!({}));
+    assert_eq!((&text["completed"], &text["format"]), (&json!(true), &json!("text")), "{text}");
+    let c = text["c"].as_str().expect("a text");
+    assert!(c.contains("main(") && !c.starts_with('\n') && c.ends_with('}'), "{c}");
+    assert_eq!(text["line_count"], c.lines().count());
+    assert!(text.get("tokens").is_none() && text.get("lines").is_none());
+
+    let tokens = get(json!({"format": "tokens"}));
+    assert!(tokens.get("c").is_none());
+    let pieces = tokens["tokens"].as_array().expect("tokens");
+    let joined: String = pieces.iter().filter_map(|token| token["text"].as_str()).collect();
+    assert_eq!(joined.trim(), c);
+    let name = pieces.iter().find(|token| token["kind"] == "function" && token["text"] == "main");
+    let header = c.lines().position(|line| line.contains("main(")).expect("has a header") + 1;
+    assert_eq!(name.expect("the name is a token")["line"], header);
+
+    let cut = get(json!({"lines": {"start": 2, "count": 2}}));
+    let wanted: Vec<&str> = c.lines().skip(1).take(2).collect();
+    assert_eq!(cut["c"], wanted.join("\n"));
+    assert_eq!(cut["lines"], json!({"start": 2, "count": 2}));
+    assert_eq!(cut["line_count"], text["line_count"]);
+    let beyond = get(json!({"lines": {"start": 1000, "count": 2}}));
+    assert_eq!((&beyond["c"], &beyond["lines"]["count"]), (&json!(""), &json!(0)));
+}

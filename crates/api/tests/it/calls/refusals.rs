@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bad, bridge, good};
-use crate::{Bridge, BridgeOptions, CallContext, Transport};
+use api::{Bridge, BridgeOptions, CallContext, Transport};
 
 #[test]
 fn schema_faults_come_with_the_exact_pointer() {
@@ -288,7 +288,7 @@ fn objects_sent_as_text_are_read_over_mcp_only() {
 #[test]
 fn pending_methods_check_their_parameters_first() {
     let bridge = bridge();
-    for method in crate::registry().methods().iter().filter(|method| method.is_pending()) {
+    for method in api::registry().methods().iter().filter(|method| method.is_pending()) {
         let (status, ..) = bad(&bridge, method.name(), json!({"no_such_member": 1}));
         assert_eq!(status, 400, "{}", method.name());
     }

@@ -81,10 +81,11 @@ fn bytes_are_written_over_data_but_not_over_code() {
 
 #[test]
 fn readers_keep_the_state_they_began_with() {
-    let bridge = bridge();
-    let before = bridge.session().snapshot();
+    let session = super::session_of(super::sample::program());
+    let bridge = super::serve(session.clone());
+    let before = session.snapshot();
     let upsert = json!({"resource": {"address": "1020", "type": "eol", "text": "new"}});
     good(&bridge, "comment.upsert", upsert);
-    assert_eq!(before.comments.len() + 1, bridge.session().snapshot().comments.len());
+    assert_eq!(before.comments.len() + 1, session.snapshot().comments.len());
     let _: Value = good(&bridge, "comment.list", json!({}));
 }
