@@ -3,9 +3,9 @@
 use crate::analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, TaskMonitor};
 use analysis::Stopped;
 use arc_swap::ArcSwap;
-use decompiler::{Language, LanguageError};
+use decompiler::{Decompilation, Decompiler, Language, LanguageError, Limits};
 use parking_lot::{Condvar, Mutex};
-use program::Program;
+use program::{Address, Program};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +33,7 @@ pub enum WriteError<E> {
 struct Inner {
     current: ArcSwap<Program>,
     language: Language,
+    decompiler: Decompiler,
     /// Held by whoever may replace `current`: one edit, or an analysis.
     writer: Mutex<()>,
     status: Mutex<AnalysisStatus>,
@@ -59,6 +60,7 @@ impl Session {
         let inner = Inner {
             current: ArcSwap::from_pointee(program),
             language,
+            decompiler: Decompiler::new(),
             writer: Mutex::new(()),
             status: Mutex::new(AnalysisStatus::idle()),
             ended: Condvar::new(),
@@ -94,6 +96,18 @@ impl Session {
         let answer = edit(&mut copy).map_err(WriteError::Refused)?;
         self.inner.current.store(Arc::new(copy));
         Ok(answer)
+    }
+
+    /// Decompiles a function of a snapshot. Whatever goes wrong is told by the
+    /// answer; other calls are not disturbed. Set `cancel` to end it early.
+    pub fn decompile(
+        &self,
+        program: &Program,
+        entry: Address,
+        limits: &Limits,
+        cancel: &Arc<AtomicBool>,
+    ) -> Decompilation {
+        self.inner.decompiler.decompile(program, entry, limits, cancel)
     }
 
     fn busy(&self) -> Result<(), Busy> {
