@@ -24,6 +24,9 @@ const STEP: usize = 1 << 13;
 #[derive(Debug, Default)]
 struct Found {
     returns: bool,
+    /// Called, named or marked as a function; otherwise only code that an
+    /// unwind table speaks of.
+    function: bool,
     /// Known by name never to return, whatever its code looks like.
     never: bool,
     /// Paths in callers that go on if this function returns.
@@ -102,7 +105,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             }
             let never = function.no_return || no_return::is_known_at(program, function.entry);
             let returns = !never && !self.holds_code(function.entry.offset);
-            let found = Found { returns, never, ..Found::default() };
+            let found = Found { returns, never, function: true, ..Found::default() };
             self.found.insert(function.entry.offset, found);
         }
     }
@@ -119,8 +122,25 @@ impl<'a, 'p> Explorer<'a, 'p> {
         Ok(())
     }
 
+    /// The decoding mode of a place, as far as it is known.
+    pub(crate) fn mode_at(&self, at: Address) -> u8 {
+        let program = &*self.analysis.program;
+        program.listing.instructions.get(&at).map_or_else(|| program.mode_at(at), |i| i.mode)
+    }
+
+    /// Explores a place that holds code, though nothing says that a function
+    /// starts there.
+    pub(crate) fn explore_code(&mut self, at: u64, mode: u8) -> Result<(), Stopped> {
+        if self.owner.contains_key(&at) || !self.holds_code(at) {
+            return Ok(());
+        }
+        let context = self.reader.context(mode);
+        self.found.entry(at).or_default();
+        self.work.push(Path { function: at, at, context });
+        self.drain()
+    }
+
     /// Adds destinations that were found for computed jumps, and goes on.
-    #[allow(dead_code)] // TEMP
     pub(crate) fn resolve(&mut self, jumps: Vec<(u64, u64, Vec<u64>)>) -> Result<(), Stopped> {
         for (function, at, targets) in jumps {
             let mode = self.analysis.program.listing.instructions.get(&Address::ram(at));
@@ -146,6 +166,15 @@ impl<'a, 'p> Explorer<'a, 'p> {
         self.drain()
     }
 
+    /// Puts the functions found so far into the program, all of them as
+    /// returning, and lends the program out.
+    pub(crate) fn so_far(&mut self) -> &mut Analysis<'p> {
+        let functions = self.found.iter().filter(|(_, f)| f.function);
+        self.explored.functions = functions.map(|(at, _)| (*at, true)).collect();
+        crate::functions::define(self.analysis.program, &self.explored);
+        self.analysis
+    }
+
     /// Marks the calls that never come back and hands over what was found.
     pub(crate) fn finish(mut self) -> Explored {
         for (at, callee) in std::mem::take(&mut self.calls) {
@@ -157,7 +186,8 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 call.flow_override = FlowOverride::CallReturn;
             }
         }
-        self.explored.functions = self.found.iter().map(|(at, f)| (*at, f.returns)).collect();
+        let functions = self.found.iter().filter(|(_, f)| f.function);
+        self.explored.functions = functions.map(|(at, f)| (*at, f.returns)).collect();
         self.explored
     }
 
@@ -190,6 +220,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
         if fresh {
             let never = no_return::is_known_at(self.analysis.program, Address::ram(entry));
             self.found.insert(entry, Found { never, ..Found::default() });
+        }
+        if let Some(found) = self.found.get_mut(&entry) {
+            found.function = true;
         }
         match self.owner.get(&entry).copied() {
             None => self.work.push(Path { function: entry, at: entry, context }),

@@ -1,9 +1,12 @@
 //! The pass that finds code and functions.
 
 use crate::explore::{Explored, Explorer, bodies};
+use crate::linkage;
 use crate::no_return;
 use crate::pass::{Analysis, Stopped};
-use program::{Address, Program, SpaceId, SymbolKind};
+use crate::switches;
+use crate::unwind;
+use program::{Address, AddressRange, AddressSet, Program, SourceType, SpaceId, SymbolKind};
 use std::collections::BTreeSet;
 
 /// Disassembles from every known start and makes functions of what is called.
@@ -11,14 +14,22 @@ use std::collections::BTreeSet;
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     mark_known_no_return(analysis.program);
     let starts = starts(analysis.program);
+    let stubs = linkage::stub_starts(analysis.program, analysis.language);
+    let code = unwind::function_starts(analysis.program);
     let mut explorer = Explorer::new(analysis);
     for (at, mode) in starts {
         explorer.explore(at, mode)?;
     }
-    let open = explorer.take_open_jumps();
-    explorer.give_up(&open)?;
+    for stub in &stubs.functions {
+        explorer.explore(*stub, 0)?;
+    }
+    for at in stubs.code.iter().chain(code.iter().map(|at| &at.offset)) {
+        explorer.explore_code(*at, 0)?;
+    }
+    switches::resolve(&mut explorer)?;
     let explored = explorer.finish();
-    define(analysis, &explored)
+    define(analysis.program, &explored);
+    analysis.step(1.0)
 }
 
 /// Marks the functions that are known by name never to return.
@@ -35,7 +46,7 @@ fn mark_known_no_return(program: &mut Program) {
 }
 
 /// Where code is known to start: function symbols, the entry, places that the
-/// file marks for the outside, unwind tables.
+/// file marks for the outside.
 fn starts(program: &Program) -> Vec<(u64, u8)> {
     let symbols = program.symbols.iter().filter(|(_, s)| s.kind == SymbolKind::Function);
     let in_code = |at: &Address| {
@@ -44,16 +55,13 @@ fn starts(program: &Program) -> Vec<(u64, u8)> {
     };
     let mut all: BTreeSet<Address> = symbols.map(|(_, s)| s.address).collect();
     all.extend(program.entry_points.keys());
-    all.extend(crate::unwind::function_starts(program));
     all.into_iter().filter(in_code).map(|at| (at.offset, program.mode_at(at))).collect()
 }
 
 /// Makes functions of the entries found, with their bodies.
-fn define(analysis: &mut Analysis<'_>, explored: &Explored) -> Result<(), Stopped> {
-    let total = explored.functions.len().max(1);
-    for (done, (entry, returns)) in explored.functions.iter().enumerate() {
+pub(crate) fn define(program: &mut Program, explored: &Explored) {
+    for (entry, returns) in &explored.functions {
         let address = Address::ram(*entry);
-        let program = &mut *analysis.program;
         if !program.listing.instructions.contains_key(&address) {
             continue;
         }
@@ -71,9 +79,55 @@ fn define(analysis: &mut Analysis<'_>, explored: &Explored) -> Result<(), Stoppe
         if !returns {
             program.functions.edit(address, |f| f.no_return = true);
         }
-        if done % 1024 == 0 {
-            analysis.step(done as f32 / total as f32)?;
-        }
     }
-    Ok(())
+}
+
+/// Makes functions of places that are called by references found since the
+/// code was explored. Cost: linear in the references.
+pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let program = &mut *analysis.program;
+    let called: BTreeSet<Address> = program
+        .references
+        .iter()
+        .filter(|r| r.info.kind.is_call() && r.to.space == SpaceId::RAM)
+        .map(|r| r.to)
+        .filter(|to| program.functions.at(*to).is_none())
+        .collect();
+    let (imports, code): (Vec<Address>, Vec<Address>) = called
+        .into_iter()
+        .partition(|at| program.memory.block_at(*at).is_some_and(|b| b.permissions.artificial));
+    for at in imports {
+        bind_import(program, at);
+    }
+    let mut explorer = Explorer::new(analysis);
+    for at in code {
+        let mode = explorer.mode_at(at);
+        explorer.explore(at.offset, mode)?;
+    }
+    switches::resolve(&mut explorer)?;
+    let explored = explorer.finish();
+    define(analysis.program, &explored);
+    analysis.step(1.0)
+}
+
+/// Makes the stand-in of an imported function a thunk of it.
+fn bind_import(program: &mut Program, at: Address) {
+    let Some((_, symbol)) = program.symbols.primary_at(at) else { return };
+    let name = symbol.name.clone();
+    let import = program
+        .symbols
+        .named(&name)
+        .find(|(_, s)| s.address.space == SpaceId::EXTERNAL)
+        .map(|(_, s)| s.address);
+    let Some(import) = import else { return };
+    if program.functions.at(import).is_none() {
+        program.add_function(import, AddressSet::new());
+    }
+    let body = AddressRange::with_length(at, 1).into_iter().collect();
+    let symbol = program.add_function(at, body).symbol;
+    program.symbols.edit(symbol, |s| {
+        s.name = "".into();
+        s.source = SourceType::Default;
+    });
+    program.functions.edit(at, |f| f.thunk_of = Some(import));
 }

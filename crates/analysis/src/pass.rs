@@ -1,6 +1,6 @@
 //! The table of passes, and how they are run.
 
-use decompiler::Language;
+use decompiler::{Decompiler, Language};
 use program::Program;
 
 /// Why a run ended early.
@@ -32,6 +32,8 @@ pub struct Analysis<'a> {
     pub program: &'a mut Program,
     /// The program's processor.
     pub language: &'a Language,
+    /// Follows flow where only a decompiler can tell where it leads.
+    pub(crate) decompiler: &'a Decompiler,
     monitor: &'a mut dyn Monitor,
 }
 
@@ -85,6 +87,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::thunks::run,
     },
     Pass {
+        name: "Subroutine References",
+        description: "Makes functions of places that references call.",
+        run: crate::functions::run_called,
+    },
+    Pass {
         name: "Shared Return Calls",
         description: "Turns jumps to other functions into calls that end the caller.",
         run: crate::shared_returns::run,
@@ -130,10 +137,16 @@ pub fn run(
         return Err(Stopped::UnknownPass(unknown.clone()));
     }
     let passes: Vec<&Pass> = PASSES.iter().filter(|p| wanted(p)).collect();
+    let decompiler = Decompiler::new();
     for (done, pass) in passes.iter().enumerate() {
         monitor.phase(pass.name, done, passes.len());
         let began = std::time::Instant::now();
-        let mut analysis = Analysis { program: &mut *program, language, monitor: &mut *monitor };
+        let mut analysis = Analysis {
+            program: &mut *program,
+            language,
+            decompiler: &decompiler,
+            monitor: &mut *monitor,
+        };
         analysis.check()?;
         (pass.run)(&mut analysis)?;
         tracing::debug!(pass = pass.name, elapsed = ?began.elapsed(), "pass finished");

@@ -28,6 +28,10 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
 /// Whether the jump's only destination is the entry of another function.
 fn leaves_function(program: &Program, at: Address) -> bool {
     let here = program.functions.containing(at).map(|f| f.entry);
+    // A function that is nothing but this jump stands for its destination.
+    if here == Some(at) && program.functions.at(at).is_some_and(|f| f.thunk_of.is_some()) {
+        return false;
+    }
     let mut targets = program
         .references
         .from(at)

@@ -38,20 +38,27 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
 
 /// What a function passes on to, if it does nothing else: its straight line
 /// of code is run on constants, up to the jump at its end.
-fn target(program: &Program, reader: &mut CodeReader, entry: Address) -> Option<Address> {
+pub(crate) fn target(
+    program: &Program,
+    reader: &mut CodeReader,
+    entry: Address,
+) -> Option<Address> {
     let mut values = Values::default();
     let mut at = entry;
     for _ in 0..LONGEST {
-        let instruction = *program.listing.instructions.get(&at)?;
+        let mode = match program.listing.instructions.get(&at) {
+            Some(instruction) => instruction.mode,
+            None => program.mode_at(at),
+        };
         let mut ops = Vec::new();
-        let context = reader.context(instruction.mode);
+        let context = reader.context(mode);
         let decoded = reader.pcode(program, at, context, &mut ops).ok()?;
-        match instruction.flow {
+        match decoded.flow {
             FlowType::FallThrough => {
                 for op in &ops {
                     values.apply(program, op)?;
                 }
-                at = at.checked_add(u64::from(instruction.length))?;
+                at = at.checked_add(u64::from(decoded.length))?;
             }
             FlowType::UnconditionalJump => {
                 return decoded.flow_targets.first().map(|to| Address::ram(*to));
