@@ -83,7 +83,8 @@ pub(crate) fn define(program: &mut Program, explored: &Explored) {
 }
 
 /// Makes functions of places that are called by references found since the
-/// code was explored. Cost: linear in the references.
+/// code was explored, and of those that are pointed at and that an unwind
+/// table says to be starts. Cost: linear in the references.
 pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let program = &mut *analysis.program;
     let called: BTreeSet<Address> = program
@@ -91,6 +92,7 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         .iter()
         .filter(|r| r.info.kind.is_call() && r.to.space == SpaceId::RAM)
         .map(|r| r.to)
+        .chain(unwind::function_starts(program).into_iter().filter(|at| is_pointed_at(program, *at)))
         .filter(|to| program.functions.at(*to).is_none())
         .collect();
     let (imports, code): (Vec<Address>, Vec<Address>) = called
@@ -108,6 +110,14 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let explored = explorer.finish();
     define(analysis.program, &explored);
     analysis.step(1.0)
+}
+
+/// Whether anything but the unwind tables themselves refers to a place.
+fn is_pointed_at(program: &Program, at: Address) -> bool {
+    program.references.to(at).any(|r| {
+        let from = program.memory.block_at(r.from);
+        from.is_some_and(|b| !b.name.starts_with(".eh_frame")) && !r.info.kind.is_jump()
+    })
 }
 
 /// Makes the stand-in of an imported function a thunk of it.
