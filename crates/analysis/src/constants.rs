@@ -27,13 +27,7 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let snapshot = analysis.program.clone();
     let functions: Vec<Arc<Function>> =
         snapshot.functions.iter().filter(|f| f.entry.space == SpaceId::RAM).cloned().collect();
-    for (done, batch) in functions.chunks(BATCH).enumerate() {
-        let facts = follow_all(&snapshot, analysis.language, &machine, batch);
-        for (function, facts) in batch.iter().zip(facts) {
-            store(analysis.program, &machine, function.entry, facts);
-        }
-        analysis.step((done * BATCH) as f32 / functions.len().max(1) as f32)?;
-    }
+    follow_functions(analysis, &machine, &snapshot, &functions)?;
     let rest = outside_functions(&snapshot);
     if !rest.is_empty() {
         let reader = CodeReader::new(analysis.language);
@@ -42,6 +36,31 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     }
     if machine.family == Family::X86 {
         scalars::refer(analysis.program, analysis.language);
+    }
+    Ok(())
+}
+
+/// Follows functions that were made since the pass ran.
+pub(crate) fn run_on(analysis: &mut Analysis<'_>, entries: &[Address]) -> Result<(), Stopped> {
+    let machine = Machine::new(analysis.program, analysis.language);
+    let snapshot = analysis.program.clone();
+    let functions: Vec<Arc<Function>> =
+        entries.iter().filter_map(|entry| snapshot.functions.at(*entry)).cloned().collect();
+    follow_functions(analysis, &machine, &snapshot, &functions)
+}
+
+fn follow_functions(
+    analysis: &mut Analysis<'_>,
+    machine: &Machine,
+    snapshot: &Program,
+    functions: &[Arc<Function>],
+) -> Result<(), Stopped> {
+    for (done, batch) in functions.chunks(BATCH).enumerate() {
+        let facts = follow_all(snapshot, analysis.language, machine, batch);
+        for (function, facts) in batch.iter().zip(facts) {
+            store(analysis.program, machine, function.entry, facts);
+        }
+        analysis.step((done * BATCH) as f32 / functions.len().max(1) as f32)?;
     }
     Ok(())
 }

@@ -9,6 +9,9 @@ use crate::unwind;
 use program::{Address, AddressRange, AddressSet, Program, SourceType, SpaceId, SymbolKind};
 use std::collections::BTreeSet;
 
+/// Rounds of making functions of what is called: their code may call more.
+const ROUNDS: usize = 4;
+
 /// Disassembles from every known start and makes functions of what is called.
 /// Cost: linear in the code reached.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
@@ -86,30 +89,53 @@ pub(crate) fn define(program: &mut Program, explored: &Explored) {
 /// code was explored, and of those that are pointed at and that an unwind
 /// table says to be starts. Cost: linear in the references.
 pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
-    let program = &mut *analysis.program;
-    let called: BTreeSet<Address> = program
+    for _ in 0..ROUNDS {
+        let program = &mut *analysis.program;
+        let (imports, code) = called(program);
+        for at in &imports {
+            bind_import(program, *at);
+        }
+        if code.is_empty() {
+            break;
+        }
+        let known: BTreeSet<Address> = program.functions.iter().map(|f| f.entry).collect();
+        let mut explorer = Explorer::new(analysis);
+        for at in code {
+            let mode = explorer.mode_at(at);
+            explorer.explore(at.offset, mode)?;
+        }
+        switches::resolve(&mut explorer)?;
+        let explored = explorer.finish();
+        define(analysis.program, &explored);
+        let program = &*analysis.program;
+        let fresh: Vec<Address> =
+            program.functions.iter().map(|f| f.entry).filter(|at| !known.contains(at)).collect();
+        crate::thunks::run(analysis)?;
+        crate::constants::run_on(analysis, &fresh)?;
+    }
+    Ok(())
+}
+
+/// Places without a function that are called, or pointed at and known to
+/// unwind tables: stand-ins of imports, and code.
+fn called(program: &Program) -> (Vec<Address>, Vec<Address>) {
+    let calls = program
         .references
         .iter()
         .filter(|r| r.info.kind.is_call() && r.to.space == SpaceId::RAM)
-        .map(|r| r.to)
-        .chain(unwind::function_starts(program).into_iter().filter(|at| is_pointed_at(program, *at)))
-        .filter(|to| program.functions.at(*to).is_none())
-        .collect();
-    let (imports, code): (Vec<Address>, Vec<Address>) = called
-        .into_iter()
-        .partition(|at| program.memory.block_at(*at).is_some_and(|b| b.permissions.artificial));
-    for at in imports {
-        bind_import(program, at);
-    }
-    let mut explorer = Explorer::new(analysis);
-    for at in code {
-        let mode = explorer.mode_at(at);
-        explorer.explore(at.offset, mode)?;
-    }
-    switches::resolve(&mut explorer)?;
-    let explored = explorer.finish();
-    define(analysis.program, &explored);
-    analysis.step(1.0)
+        .map(|r| r.to);
+    let starts = unwind::function_starts(program);
+    let pointed_at = starts.into_iter().filter(|at| is_pointed_at(program, *at));
+    let open: BTreeSet<Address> =
+        calls.chain(pointed_at).filter(|to| program.functions.at(*to).is_none()).collect();
+    let block = |at: &Address| program.memory.block_at(*at);
+    let (imports, code): (Vec<Address>, Vec<Address>) =
+        open.into_iter().partition(|at| block(at).is_some_and(|b| b.permissions.artificial));
+    let in_code = |at: &Address| {
+        block(at).is_some_and(|b| b.permissions.execute)
+            && program.listing.unit_containing(*at).is_none_or(|(start, _)| start == *at)
+    };
+    (imports, code.into_iter().filter(in_code).collect())
 }
 
 /// Whether anything but the unwind tables themselves refers to a place.

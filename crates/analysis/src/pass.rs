@@ -87,6 +87,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::thunks::run,
     },
     Pass {
+        name: "Constant References",
+        description: "Follows constants and stack places through functions; finds references and stack variables.",
+        run: crate::constants::run,
+    },
+    Pass {
         name: "Subroutine References",
         description: "Makes functions of places that references call.",
         run: crate::functions::run_called,
@@ -95,11 +100,6 @@ pub const PASSES: &[Pass] = &[
         name: "Shared Return Calls",
         description: "Turns jumps to other functions into calls that end the caller.",
         run: crate::shared_returns::run,
-    },
-    Pass {
-        name: "Constant References",
-        description: "Follows constants and stack places through functions; finds references and stack variables.",
-        run: crate::constants::run,
     },
     Pass {
         name: "Access Sizes",
