@@ -48,8 +48,8 @@ struct Path {
 pub(crate) struct Explored {
     /// Entries of functions found, and whether each returns.
     pub(crate) functions: BTreeMap<u64, bool>,
-    /// Destinations of each jump instruction.
-    pub(crate) jumps: HashMap<u64, SmallVec<[u64; 2]>>,
+    /// Those of them that an earlier descent explored.
+    pub(crate) known: BTreeSet<u64>,
     /// Computed jumps whose destinations are unknown, with their function.
     pub(crate) open_jumps: Vec<(u64, u64)>,
 }
@@ -104,8 +104,12 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 continue;
             }
             let never = function.no_return || no_return::is_known_at(program, function.entry);
-            let returns = !never && !self.holds_code(function.entry.offset);
+            let explored = program.listing.instructions.contains_key(&function.entry);
+            let returns = !never && (explored || !self.holds_code(function.entry.offset));
             let found = Found { returns, never, function: true, ..Found::default() };
+            if explored {
+                self.explored.known.insert(function.entry.offset);
+            }
             self.found.insert(function.entry.offset, found);
         }
     }
@@ -148,7 +152,6 @@ impl<'a, 'p> Explorer<'a, 'p> {
             for target in &targets {
                 self.work.push(Path { function, at: *target, context });
             }
-            self.explored.jumps.entry(at).or_default().extend(targets);
         }
         self.drain()
     }
@@ -299,7 +302,12 @@ impl<'a, 'p> Explorer<'a, 'p> {
         let address = Address::ram(at);
         let decoded = self.reader.decode(self.analysis.program, address, context).ok()?;
         let range = AddressRange::with_length(address, u64::from(decoded.length))?;
-        if self.analysis.program.listing.is_defined(&range) {
+        let listing = &self.analysis.program.listing;
+        if listing.instructions.get(&address).is_some_and(|i| i.length == decoded.length) {
+            // An earlier descent was here.
+            return Some(decoded);
+        }
+        if listing.is_defined(&range) {
             return None;
         }
         let mode = self.reader.mode(context);
@@ -403,7 +411,6 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 self.function(*target, target_context(decoded, *target, context));
                 self.depends(function, *target);
             }
-            self.explored.jumps.insert(at, decoded.flow_targets.clone());
             return None;
         }
         if flow.is_jump() {
@@ -415,7 +422,6 @@ impl<'a, 'p> Explorer<'a, 'p> {
                     self.returned(function);
                 }
             }
-            self.explored.jumps.insert(at, decoded.flow_targets.clone());
         }
         if flow.has_fall_through() { self.go_on(function, next) } else { None }
     }
@@ -561,7 +567,10 @@ pub(crate) fn bodies(
         if instruction.effective_flow().has_fall_through() {
             stack.push(next);
         }
-        stack.extend(explored.jumps.get(&at).into_iter().flatten());
+        if instruction.effective_flow().is_jump() {
+            let jumps = program.references.from(address).filter(|r| r.info.kind.is_jump());
+            stack.extend(jumps.filter(|r| r.to.space == SpaceId::RAM).map(|r| r.to.offset));
+        }
     }
     let ranges =
         seen.into_iter().filter_map(|(at, n)| AddressRange::with_length(Address::ram(at), n));

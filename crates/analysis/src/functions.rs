@@ -65,7 +65,7 @@ fn starts(program: &Program) -> Vec<(u64, u8)> {
 pub(crate) fn define(program: &mut Program, explored: &Explored) {
     for (entry, returns) in &explored.functions {
         let address = Address::ram(*entry);
-        if !program.listing.instructions.contains_key(&address) {
+        if explored.known.contains(entry) || !program.listing.instructions.contains_key(&address) {
             continue;
         }
         let body = bodies(program, explored, *entry);
