@@ -18,9 +18,7 @@ impl Follower<'_> {
         let entry = self.entry;
         let global = self.machine.global_pointer;
         let called = self.machine.call_register.map(|register| (register, entry));
-        let block = self.program.memory.block_at(Address::ram(entry));
-        let in_stubs = block.is_some_and(|block| block.name.starts_with(".plt"));
-        let stub = self.machine.stub_base.filter(|_| in_stubs);
+        let stub = self.machine.stub_base.filter(|_| self.machine.is_stub(self.program, entry));
         for (register, value) in global.into_iter().chain(called).chain(stub) {
             self.set_register(entry, register, value);
         }

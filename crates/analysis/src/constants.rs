@@ -2,15 +2,16 @@
 //! several instructions make together, and the variables of stack frames.
 
 use crate::code::CodeReader;
-use crate::follow::{Facts, Follower};
+use crate::follow::{Facts, Follower, Found};
 use crate::machine::{Family, Machine};
 use crate::pass::{Analysis, Stopped};
 use crate::scalars;
+use crate::shared_returns::set_override;
 use crate::stack::{self, StackAccess};
 use decompiler::Language;
 use program::{
-    Address, AddressRange, AddressSet, Function, LocalVariable, Program, SourceType, SpaceId,
-    Storage, StoragePiece,
+    Address, AddressRange, AddressSet, FlowOverride, FlowType, Function, LocalVariable, Program,
+    RefType, Reference, ReferenceInfo, SourceType, SpaceId, Storage, StoragePiece,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -115,6 +116,10 @@ fn follow_all(
 /// Stores what was found in one function.
 fn store(program: &mut Program, machine: &Machine, entry: Address, facts: Facts) {
     store_references(program, &facts);
+    let jumps = facts.references.iter().filter(|(_, found)| found.iter().any(is_computed_jump));
+    for (at, _) in jumps {
+        leave(program, machine, entry, Address::ram(*at));
+    }
     let variables = stack::variables(&facts.stack, machine.parameters_at);
     let Some(function) = program.functions.at(entry).cloned() else { return };
     let is_free = |offset: i64, size: u32| {
@@ -149,6 +154,45 @@ fn store(program: &mut Program, machine: &Machine, entry: Address, facts: Facts)
             });
         }
     });
+}
+
+fn is_computed_jump(found: &Found) -> bool {
+    found.kind == RefType::Flow(FlowType::ComputedJump)
+}
+
+/// A computed jump that was found to lead to an import is a call that ends the caller; a linkage
+/// stub that does nothing else is a thunk.
+fn leave(program: &mut Program, machine: &Machine, entry: Address, at: Address) {
+    let jumps: Vec<Reference> =
+        program.references.from(at).filter(|r| r.info.kind.is_flow()).collect();
+    let [jump] = *jumps else { return };
+    let target = jump.to;
+    let imported = program.memory.block_at(target).is_some_and(|b| b.permissions.artificial);
+    if !imported || program.functions.at(target).is_none() {
+        return;
+    }
+    set_override(program, at, FlowOverride::CallReturn);
+    if machine.is_stub(program, at.offset) {
+        let kind = RefType::Flow(FlowType::ComputedCallTerminator);
+        let info = ReferenceInfo { kind, ..jump.info };
+        program.references.add(Reference { info, ..jump });
+    }
+    let only = |function: &Function| {
+        let code = function.body.ranges().iter();
+        let mut code = code.flat_map(|r| program.listing.instructions.range(r.start..=r.end));
+        code.all(|(place, i)| *place == at || i.flow == FlowType::FallThrough)
+    };
+    let target_leads_back = program.thunked(target).is_some_and(|f| f.entry == entry);
+    let is_thunk = machine.is_stub(program, at.offset)
+        && !target_leads_back
+        && program.functions.at(entry).is_some_and(|f| f.thunk_of.is_none() && only(f));
+    if is_thunk {
+        let no_return = program.functions.at(target).is_some_and(|f| f.no_return);
+        program.functions.edit(entry, |function| {
+            function.thunk_of = Some(target);
+            function.no_return |= no_return;
+        });
+    }
 }
 
 fn store_references(program: &mut Program, facts: &Facts) {
@@ -207,7 +251,7 @@ fn purge(program: &Program, function: &Function) -> Option<i32> {
         .ranges()
         .iter()
         .flat_map(|range| program.listing.instructions.range(range.start..=range.end));
-    returns.filter(|(_, i)| i.flow == program::FlowType::Terminator).find_map(|(at, _)| {
+    returns.filter(|(_, i)| i.flow == FlowType::Terminator).find_map(|(at, _)| {
         match program.memory.read_array::<1>(*at)? {
             [0xc3] => Some(0),
             [0xc2] => {

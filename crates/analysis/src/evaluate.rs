@@ -269,13 +269,11 @@ impl Follower<'_> {
         self.called(index, target);
     }
 
-    /// The kind of a computed call's reference. A jump that was made a call after its target had
-    /// been found keeps no note of the return: all but those through a pointer that they name.
+    /// The kind of a computed call's reference. Jumps that count as calls keep the note that they
+    /// end the function only in the linkage stubs of x86.
     fn computed_kind(&self, index: usize, flow: FlowType) -> RefType {
         let step = &self.steps[index];
-        let mut stored = self.program.references.from(Address::ram(step.at));
-        let named = stored.any(|r| r.info.kind == RefType::Flow(FlowType::Indirection));
-        if named || step.flow_override == FlowOverride::None {
+        if step.flow_override == FlowOverride::None || self.machine.is_stub(self.program, step.at) {
             RefType::Flow(flow)
         } else {
             plain_flow(flow)

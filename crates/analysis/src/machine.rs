@@ -33,6 +33,7 @@ pub(crate) struct Machine {
     /// The register that holds the address of the global offset table in linkage stubs, and
     /// that address.
     pub(crate) stub_base: Option<(RegisterVarnode, u64)>,
+    language: Language,
     default: Option<Convention>,
     conventions: Vec<Convention>,
 }
@@ -73,6 +74,7 @@ impl Machine {
             global_pointer: global_pointer(program, language, family),
             call_register: (family == Family::Mips).then(|| language.register("t9")).flatten(),
             stub_base: stub_base(program, language, family),
+            language: language.clone(),
             default: default.cloned(),
             conventions,
         }
@@ -83,6 +85,23 @@ impl Machine {
         let name = function.and_then(|f| f.signature.convention.as_deref());
         let known = name.and_then(|name| self.conventions.iter().find(|c| c.name == name));
         known.or(self.default.as_ref())
+    }
+
+    /// Whether an address lies in the linkage stubs of x86.
+    pub(crate) fn is_stub(&self, program: &Program, at: u64) -> bool {
+        let block = program.memory.block_at(Address::ram(at));
+        self.family == Family::X86 && block.is_some_and(|block| block.name.starts_with(".plt"))
+    }
+
+    /// The register of twice the width that begins with a register, if there is one.
+    pub(crate) fn wider(&self, register: RegisterVarnode) -> Option<RegisterVarnode> {
+        let size = register.size.checked_mul(2).filter(|size| *size <= 8)?;
+        let offset = match self.big_endian {
+            true => register.offset.checked_sub(u64::from(register.size))?,
+            false => register.offset,
+        };
+        self.language.register_name(offset, size)?;
+        Some(RegisterVarnode { offset, size })
     }
 
     /// The offset of a stack place, with its sign.

@@ -305,10 +305,14 @@ impl Follower<'_> {
         chosen
     }
 
-    /// Whether a register holds an address, its lowest bit aside.
+    /// Whether a register, or the wider one that it begins, holds an address; its lowest bit
+    /// aside.
     fn holds(&self, register: decompiler::RegisterVarnode, offset: u64) -> bool {
-        self.register_number(register)
-            .is_some_and(|value| (value & self.machine.address_mask) ^ offset <= 1)
+        let wider = self.machine.wider(register);
+        std::iter::once(register).chain(wider).any(|register| {
+            self.register_number(register)
+                .is_some_and(|value| (value & self.machine.address_mask) ^ offset <= 1)
+        })
     }
 
     /// Whether registers and numbers of an operand add up to an address.
