@@ -120,15 +120,16 @@ pub(crate) fn table_at(program: &Program, at: Address, minimum: usize) -> Option
     (entries.len() >= minimum).then_some(entries)
 }
 
-/// Whether nothing stands there but undefined data or a pointer that begins
-/// right there.
+/// Whether nothing stands there but reserved bytes or a pointer that begins
+/// right there. The size of an access speaks against a pointer.
 fn is_free(program: &Program, place: Address, size: u64) -> bool {
     let last = place.wrapping_add(size - 1);
     let reaching = program.listing.data_containing(place);
     let inside = program.listing.data.range(place..=last).map(|(start, unit)| (*start, *unit));
     reaching.into_iter().chain(inside).all(|(start, unit)| {
-        is_undefined_type(program, unit.data_type)
-            || (start == place && is_pointer(program, unit.data_type))
+        let reserved = is_undefined_type(program, unit.data_type)
+            && !program.types.is_undefined(unit.data_type);
+        reserved || (start == place && is_pointer(program, unit.data_type))
     })
 }
 

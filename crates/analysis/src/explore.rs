@@ -518,7 +518,8 @@ pub(crate) fn is_constant(program: &program::Program, at: Address) -> bool {
 /// constant, or the loader bound the slot to an imported function.
 pub(crate) fn import_slot(program: &program::Program, slot: Address, size: u32) -> Option<Address> {
     // Slots that the system fills refer to what it fills them with.
-    let bound = program.references.from(slot).map(|r| r.to).find(|to| to.space == SpaceId::EXTERNAL);
+    let bound =
+        program.references.from(slot).map(|r| r.to).find(|to| to.space == SpaceId::EXTERNAL);
     if let Some(function) = bound.and_then(|to| program.functions.at(to)) {
         return Some(function.entry);
     }

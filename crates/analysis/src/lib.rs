@@ -15,6 +15,7 @@ mod follow;
 mod functions;
 mod linkage;
 mod machine;
+mod mangled;
 mod no_return;
 mod operands;
 mod pass;

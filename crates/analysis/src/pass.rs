@@ -72,6 +72,11 @@ pub const PASSES: &[Pass] = &[
         },
     },
     Pass {
+        name: "Demangler GNU",
+        description: "Defines the tables and names that mangled C++ symbols stand for.",
+        run: crate::mangled::run,
+    },
+    Pass {
         name: "Apply Library Prototypes",
         description: "Gives imported functions of known names their prototypes.",
         run: crate::prototypes::run,
