@@ -17,6 +17,7 @@ mod error;
 mod format;
 mod identity;
 mod language;
+mod macho;
 mod pe;
 mod raw;
 mod records;
@@ -66,6 +67,7 @@ pub fn load(
         Format::Raw => raw::load(identity, bytes, options),
         Format::IntelHex => records::load_intel(identity, &bytes, options),
         Format::SRecord => records::load_motorola(identity, &bytes, options),
+        Format::MachO => macho::load(identity, bytes, options),
         other => Err(LoadError::UnknownFormat { found: format!("the {other} format") }),
     }
 }

@@ -183,9 +183,15 @@ impl Symbols {
 
     /// Changes a symbol through `edit`; its id stays.
     pub fn edit(&mut self, id: SymbolId, edit: impl FnOnce(&mut Symbol)) -> bool {
-        let Some(mut symbol) = self.remove(id) else { return false };
+        let Some(old) = self.by_id.get(&id) else { return false };
+        let mut symbol = old.clone();
         edit(&mut symbol);
-        self.put(id, symbol);
+        if symbol.address != old.address || symbol.name != old.name {
+            self.put(id, symbol);
+        } else if let Some(stored) = self.by_id.get_mut(&id) {
+            // Neither index changes.
+            *stored = symbol;
+        }
         true
     }
 

@@ -22,6 +22,7 @@ mod untyped;
 
 use crate::identity::Identity;
 use crate::{LoadError, LoadOptions};
+pub(crate) use external::ARTIFICIAL;
 use external::Externals;
 use file::ElfFile;
 use layout::Layout;

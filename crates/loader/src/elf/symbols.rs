@@ -3,7 +3,7 @@
 use super::Loader;
 use super::file::{ElfFile, ElfSymbol};
 use program::{Address, SourceType, SpaceId, SymbolId, SymbolKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// What becomes of a symbol.
@@ -276,12 +276,13 @@ impl Loader {
         };
         let word = self.file.word();
         let count = (size / word).min(self.file.bytes.len() as u64 / word);
+        let moved = self.moved_words(start, start.saturating_add(count * word));
         for index in 0..count {
             let Some(at) = start.checked_add(index * word) else { break };
             let place = self.ram(at);
             let Some(value) = self.program.memory.read_uint(place, word as u32) else { break };
             self.mark_pointer(place);
-            let value = self.array_value(at, value);
+            let value = moved.get(&at).copied().unwrap_or(value);
             let ends = value == 0 || value == self.mask;
             if !ends {
                 self.entry_function(&format!("{name}{index}"), value);
@@ -289,14 +290,14 @@ impl Loader {
         }
     }
 
-    /// What relocation will make of an array element, as a file address.
-    fn array_value(&self, at: u64, stored: u64) -> u64 {
-        let relocs = self.file.reloc_tables.iter().filter(|t| t.target.is_none());
-        let found = relocs.flat_map(|t| &t.relocs).find(|r| r.offset == at && r.symbol == 0);
-        match found.and_then(|r| r.addend) {
-            Some(addend) if addend != 0 => addend as u64,
-            _ => stored,
-        }
+    /// What relocation will make of the words of a range, by file address.
+    fn moved_words(&self, start: u64, end: u64) -> HashMap<u64, u64> {
+        let tables = self.file.reloc_tables.iter().filter(|t| t.target.is_none());
+        tables
+            .flat_map(|t| &t.relocs)
+            .filter(|r| r.symbol == 0 && (start..end).contains(&r.offset))
+            .filter_map(|r| Some((r.offset, r.addend.filter(|a| *a != 0)? as u64)))
+            .collect()
     }
 
     /// A function at an address that a header names, if that is code.

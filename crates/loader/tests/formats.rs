@@ -1,0 +1,110 @@
+//! How formats are told apart, and those that say nothing about a processor.
+
+mod make;
+
+use loader::{Format, LoadError, LoadOptions, load};
+use make::{Elf, Segment};
+use program::{Address, Program};
+
+fn with_language() -> LoadOptions {
+    LoadOptions { language: Some("ARM:LE:32:v8".into()), ..LoadOptions::default() }
+}
+
+fn open(bytes: &[u8], options: &LoadOptions) -> Result<Program, LoadError> {
+    load("test", "test", bytes.into(), options)
+}
+
+fn elf() -> Vec<u8> {
+    let mut elf = Elf::new(true, 2, 62);
+    elf.segments = vec![Segment::default()];
+    let size = elf.body_offset() + 16;
+    let address = 0x40_0000;
+    elf.segments[0] =
+        Segment { kind: 1, flags: 5, offset: 0, address, file_size: size, memory_size: size };
+    elf.body = vec![0xc3; 16];
+    elf.build()
+}
+
+fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut out = b"!<arch>\n".to_vec();
+    for (name, data) in members {
+        out.extend(
+            format!(
+                "{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n",
+                format!("{name}/"),
+                0,
+                0,
+                0,
+                644,
+                data.len()
+            )
+            .bytes(),
+        );
+        out.extend(*data);
+        if data.len() % 2 != 0 {
+            out.push(b'\n');
+        }
+    }
+    out
+}
+
+#[test]
+fn raw_bytes_need_a_language_and_take_a_base() {
+    let bytes = [1u8, 2, 3, 4];
+    let error = open(&bytes, &LoadOptions::default()).expect_err("nothing is known");
+    assert!(error.to_string().contains("01 02 03 04"), "{error}");
+    let forced = LoadOptions { format: Format::Raw, ..LoadOptions::default() };
+    assert!(matches!(open(&bytes, &forced), Err(LoadError::LanguageNeeded { .. })));
+    let options = LoadOptions { base: Some(0x8000), ..with_language() };
+    let program = open(&bytes, &options).expect("it loads");
+    assert_eq!(program.memory.read_uint(Address::ram(0x8000), 4), Some(0x0403_0201));
+    assert_eq!(program.info.executable_format, "Raw Binary");
+    // What does not fit the memory is left out.
+    let options = LoadOptions { base: Some(0xffff_fffe), ..with_language() };
+    let program = open(&bytes, &options).expect("it loads");
+    assert_eq!(program.memory.blocks()[0].length, 2);
+    assert_eq!(program.info.warnings.len(), 1);
+}
+
+#[test]
+fn records_load_where_they_say() {
+    let hex = b":0400000001020304F2\n:00000001FF\n";
+    let program = open(hex, &with_language()).expect("it loads");
+    assert_eq!(program.info.executable_format, "Intel Hex");
+    assert_eq!(program.memory.read_uint(Address::ram(0), 4), Some(0x0403_0201));
+    assert!(matches!(
+        open(hex, &LoadOptions::default()),
+        Err(LoadError::LanguageNeeded { format: "Intel Hex" })
+    ));
+    let records = b"S1051000AABB85\nS9031000EC\n";
+    let program = open(records, &with_language()).expect("it loads");
+    assert_eq!(program.info.executable_format, "Motorola Hex");
+    assert!(program.entry_points.contains_key(&Address::ram(0x1000)));
+}
+
+#[test]
+fn an_archive_opens_the_chosen_or_only_member() {
+    let file = elf();
+    let one = archive(&[("a.o", &file)]);
+    let program = open(&one, &LoadOptions::default()).expect("the only one");
+    assert_eq!(program.info.name, "a.o");
+    let two = archive(&[("a.o", &file), ("b.o", &file)]);
+    let error = open(&two, &LoadOptions::default()).expect_err("which one?");
+    assert_eq!(error, LoadError::MemberNeeded { count: 2, members: "a.o, b.o".into() });
+    let member = |name: &str| LoadOptions { member: Some(name.into()), ..LoadOptions::default() };
+    assert_eq!(open(&two, &member("b.o")).expect("it is there").info.name, "b.o");
+    assert!(matches!(open(&two, &member("c.o")), Err(LoadError::NoSuchMember { .. })));
+}
+
+#[test]
+fn a_language_of_the_options_wins_and_a_bad_one_is_refused() {
+    let options = LoadOptions {
+        language: Some("x86:LE:64:default".into()),
+        compiler_spec: Some("windows".into()),
+        ..LoadOptions::default()
+    };
+    let program = open(&elf(), &options).expect("it loads");
+    assert_eq!(program.info.compiler_spec_id, "windows");
+    let options = LoadOptions { language: Some("x86".into()), ..LoadOptions::default() };
+    assert!(matches!(open(&elf(), &options), Err(LoadError::BadLanguage { .. })));
+}
