@@ -289,3 +289,30 @@ fn pe_samples_load_as_in_ghidra() {
     ];
     check("pe_samples_load_as_in_ghidra", |s| s.arch().starts_with("win"), floors);
 }
+
+/// Large system files, where this machine has the very ones that were dumped.
+#[test]
+fn large_files_load_as_in_ghidra() {
+    let Some(truth) = Truth::find("large_files_load_as_in_ghidra") else { return };
+    let folder = std::path::Path::new("/usr/lib/x86_64-linux-gnu");
+    let files =
+        [("ls", "/bin/ls".into()), ("libsqlite3.so.0.8.6", folder.join("libsqlite3.so.0.8.6"))];
+    for (name, path) in files {
+        let Some(sample) = truth.large(name, &path) else { continue };
+        let dump = sample.program().expect("the dump can be read");
+        if load_sample(&sample).info.sha256 != dump.program.sha256 {
+            println!("{name}: skipped, another version");
+            continue;
+        }
+        let scores = scores(&sample);
+        for (kind, score) in KINDS.iter().zip(&scores) {
+            println!("{name:20} {kind:12} {}/+{}/-{}", score.equal, score.ours, score.theirs);
+            if !matches!(*kind, "data" | "references") {
+                assert_eq!(score.ours, 0, "{name} {kind}");
+            }
+        }
+        for exact in [0, 1, 2, 3, 7] {
+            assert_eq!(scores[exact].theirs, 0, "{name} {}", KINDS[exact]);
+        }
+    }
+}
