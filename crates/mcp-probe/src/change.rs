@@ -1,5 +1,6 @@
 //! What changed between two surfaces, and how much it matters.
 
+use crate::finding::Severity;
 use crate::json::Json;
 use crate::obj;
 use crate::schema::Parameter;
@@ -129,7 +130,8 @@ fn compare_tools(old: &Surface, new: &Surface, changes: &mut Vec<Change>) {
 
 fn risk_note(tool: &Tool<'_>) -> String {
     let risks = crate::risk::tool_risks(tool);
-    let names: Vec<&str> = risks.iter().map(|finding| finding.rule).collect();
+    let telling = risks.iter().filter(|finding| finding.severity > Severity::Info);
+    let names: Vec<&str> = telling.map(|finding| finding.rule).collect();
     if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
 }
 

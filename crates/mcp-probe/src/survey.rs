@@ -44,7 +44,7 @@ pub async fn survey(
         }
     }
     match surfaces.is_empty() {
-        true => Err(Unopened { attempts }.describe(context)),
+        true => Err(Unopened { attempts }.describe()),
         false => Ok(surfaces),
     }
 }
@@ -116,7 +116,7 @@ impl View {
         if let Some(page) = listing.pages.first() {
             self.time(method, page.elapsed);
         }
-        let last = listing.last().map(|page| page.describe(&context.limits)).unwrap_or_default();
+        let last = listing.last().map(|page| page.describe()).unwrap_or_default();
         let outcome = match &listing.fault {
             Some(fault) => fault.clone(),
             None if listing.is_complete() => {
@@ -151,7 +151,7 @@ impl View {
         let ping = peer.request("ping", Json::Null).await;
         peer.options.limits = context.limits;
         self.time("ping", ping.elapsed);
-        self.method("ping", ping.describe(&context.limits));
+        self.method("ping", ping.describe());
     }
 }
 
@@ -209,7 +209,7 @@ pub async fn version_matrix(target: &Target, context: &Context) -> Vec<(String, 
                     false => agreed,
                 }
             }
-            None => attempts.last().map(|attempt| attempt.describe(context)).unwrap_or_default(),
+            None => attempts.last().map(|attempt| attempt.describe()).unwrap_or_default(),
         };
         rows.push((version.to_string(), outcome));
     }

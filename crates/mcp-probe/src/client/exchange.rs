@@ -70,6 +70,8 @@ pub struct Exchange {
     pub elapsed: Duration,
     /// How it ended.
     pub outcome: Outcome,
+    /// The limits that held.
+    pub limits: Limits,
     /// The answer, if one came.
     pub answer: Option<Message>,
     /// Whether the answer had the id of the request.
@@ -116,7 +118,8 @@ impl Exchange {
     }
 
     /// One line for people.
-    pub fn describe(&self, limits: &Limits) -> String {
+    pub fn describe(&self) -> String {
+        let limits = &self.limits;
         let status = self.status().map(|status| format!("HTTP {status}, ")).unwrap_or_default();
         let text = match &self.outcome {
             Outcome::Result(_) => "result".to_string(),

@@ -9,11 +9,6 @@ use crate::json::Json;
 use crate::link::{Link, LinkError};
 use crate::obj;
 use crate::target::{Command, Target};
-use std::time::Duration;
-
-/// Longest wait for the answer to a first `server/discover` over stdio, which
-/// older servers may leave unanswered.
-const DISCOVER_WAIT: Duration = Duration::from_secs(5);
 
 /// One thing that was tried.
 #[derive(Debug, Clone)]
@@ -47,18 +42,17 @@ pub struct Unopened {
 
 impl Unopened {
     /// The most telling attempt in one line.
-    pub fn describe(&self, context: &Context) -> String {
-        let lines: Vec<String> =
-            self.attempts.iter().map(|attempt| attempt.describe(context)).collect();
+    pub fn describe(&self) -> String {
+        let lines: Vec<String> = self.attempts.iter().map(|attempt| attempt.describe()).collect();
         lines.join("; ")
     }
 }
 
 impl Attempt {
     /// One line for people.
-    pub fn describe(&self, context: &Context) -> String {
+    pub fn describe(&self) -> String {
         match (&self.exchange, &self.error) {
-            (Some(exchange), _) => format!("{}: {}", self.what, exchange.describe(&context.limits)),
+            (Some(exchange), _) => format!("{}: {}", self.what, exchange.describe()),
             (_, Some(error)) => format!("{}: {error}", self.what),
             _ => self.what.clone(),
         }
@@ -179,33 +173,23 @@ async fn greet(
             return None;
         }
     };
-    let options = match &link {
-        Link::Stdio(_) => None,
-        _ => Some(()),
-    };
     let mut peer = Peer::new(link, context.link_options());
     peer.era = era;
     peer.version = version.into();
     peer.share_activity();
     match era {
-        Era::Modern => discover(peer, options.is_none(), attempts).await,
+        Era::Modern => discover(peer, attempts).await,
         Era::Legacy => initialize(peer, version, attempts).await,
     }
 }
 
-async fn discover(mut peer: Peer, stdio: bool, attempts: &mut Vec<Attempt>) -> Option<Session> {
-    let limits = peer.options.limits;
-    if stdio {
-        peer.options.limits.idle = limits.idle.min(DISCOVER_WAIT);
-        peer.options.limits.total = limits.total.min(DISCOVER_WAIT);
-    }
+async fn discover(mut peer: Peer, attempts: &mut Vec<Attempt>) -> Option<Session> {
     let mut exchange = peer.request("server/discover", Json::object()).await;
     if let Some(version) = other_version(&exchange) {
         attempts.push(Attempt::made("server/discover", exchange.clone()));
         peer.version = version;
         exchange = peer.request("server/discover", Json::object()).await;
     }
-    peer.options.limits = limits;
     let greeting =
         exchange.result().filter(|result| result.get("supportedVersions").is_some()).cloned();
     match greeting {
@@ -221,11 +205,12 @@ async fn discover(mut peer: Peer, stdio: bool, attempts: &mut Vec<Attempt>) -> O
     }
 }
 
-/// A modern server that refuses our version names those it has.
+/// A modern server that refuses our version names those it has. Ours may be
+/// among them: a first refusal can be a passing one, so it is asked once more.
 fn other_version(exchange: &Exchange) -> Option<String> {
     let error = exchange.error().filter(|error| error.code == Some(-32022))?;
     let supported = error.json.at("data/supported")?.items();
-    let known = |version: &&Json| version.as_str().is_some_and(|text| text > MODERN);
+    let known = |version: &&Json| version.as_str().is_some_and(|text| text >= MODERN);
     supported.iter().find(known)?.as_str().map(Into::into)
 }
 

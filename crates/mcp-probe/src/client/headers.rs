@@ -126,7 +126,7 @@ fn rule(
         ));
     }
     match schema.text_at("type") {
-        Some("string" | "integer" | "boolean" | "number") => {}
+        Some("string" | "integer" | "boolean") => {}
         other => {
             return Err(format!(
                 "{KEY} {name:?} at {place:?} is on type {other:?}; only plain values can be mirrored"

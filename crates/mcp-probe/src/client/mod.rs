@@ -240,6 +240,7 @@ impl Peer {
             method: method.into(),
             elapsed: Default::default(),
             outcome: Outcome::Expired(Expiry::Idle),
+            limits: self.options.limits,
             answer: None,
             id_matched: false,
             http: None,
@@ -350,11 +351,12 @@ impl Peer {
                 // A server that always has something to send must not outrun the limit.
                 return if Instant::now() >= total { Err(Expiry::Total) } else { Ok(incoming) };
             }
-            if Instant::now() >= total {
-                return Err(Expiry::Total);
-            }
+            // Silence is the more telling of the two, should both have run out.
             if activity.last().max(start) + limits.idle <= Instant::now() {
                 return Err(Expiry::Idle);
+            }
+            if Instant::now() >= total {
+                return Err(Expiry::Total);
             }
         }
     }

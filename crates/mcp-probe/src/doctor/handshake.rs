@@ -26,7 +26,7 @@ pub async fn establish(
     match open(target, context).await {
         Ok(session) => {
             for attempt in &session.attempts {
-                diagnosis.step("handshake", attempt.describe(context));
+                diagnosis.step("handshake", attempt.describe());
             }
             let how = format!(
                 "{}: {} {} over {} in {}",
@@ -42,7 +42,7 @@ pub async fn establish(
         }
         Err(unopened) => {
             for attempt in &unopened.attempts {
-                diagnosis.step("handshake", attempt.describe(context));
+                diagnosis.step("handshake", attempt.describe());
             }
             why_not(&unopened.attempts, target, context, diagnosis).await;
             None
@@ -69,7 +69,7 @@ async fn refusals(
             Severity::Medium,
             "the server refuses versions instead of answering with its own",
         )
-        .seen_all(refused.iter().map(|attempt| attempt.describe(context)))
+        .seen_all(refused.iter().map(|attempt| attempt.describe()))
         .seen_all(diagnosis.versions.iter().map(|(asked, answered)| format!("{asked}: {answered}")))
         .advise(format!(
             "Ask for {} from the start: --protocol {}.",
@@ -173,7 +173,7 @@ async fn why_not(
     match explain(exchange, context) {
         Some(finding) => diagnosis.add(with_hints(finding)),
         None => {
-            let text = exchange.describe(&context.limits);
+            let text = exchange.describe();
             let stderr = context.trail.stderr_since(exchange.seq_before, 12);
             let rule = if stderr.is_empty() { "error-answer" } else { "error-stderr" };
             let finding =

@@ -27,7 +27,7 @@ pub async fn examine(
     if lists(session, target, context, diagnosis).await {
         notifications(session, diagnosis).await;
         order(session, diagnosis).await;
-        sizes(session, context, big, diagnosis).await;
+        sizes(session, big, diagnosis).await;
     }
     oddities(session, diagnosis);
 }
@@ -50,12 +50,16 @@ async fn lists(
         }
         let listing = session.peer.list(method, member).await;
         session.peer.options.limits = limits;
+        if listing.items.is_empty() {
+            // What stderr says about it often comes a moment later.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         let Some(last) = listing.last() else { continue };
         let said = match &last.outcome {
             Outcome::Result(_) => {
                 format!("{} on {} page(s)", listing.items.len(), listing.pages.len())
             }
-            _ => last.describe(&context.limits),
+            _ => last.describe(),
         };
         diagnosis.step("methods", format!("{method}: {said}"));
         judge_list(&listing, method, promised, context, diagnosis);
@@ -131,7 +135,7 @@ fn judge_list(
         return diagnosis.add(finding);
     }
     let stderr = context.trail.stderr_since(last.seq_before, 12);
-    let said = last.describe(&context.limits);
+    let said = last.describe();
     let unknown = last.error().is_some_and(|error| error.code == Some(-32601));
     let finding = if unknown {
         Finding::new(
@@ -310,7 +314,7 @@ async fn order(session: &mut Session, diagnosis: &mut Diagnosis) {
 }
 
 /// Are big messages read as a whole?
-async fn sizes(session: &mut Session, context: &Context, big: bool, diagnosis: &mut Diagnosis) {
+async fn sizes(session: &mut Session, big: bool, diagnosis: &mut Diagnosis) {
     let small = session.peer.request("tools/list", Json::object()).await;
     if small.result().is_none() {
         return;
@@ -319,10 +323,7 @@ async fn sizes(session: &mut Session, context: &Context, big: bool, diagnosis: &
     for size in sizes {
         let params = obj! { "_meta": obj! { "mcp-probe/padding": "x".repeat(size << 20) } };
         let exchange = session.peer.request("tools/list", params).await;
-        diagnosis.step(
-            "methods",
-            format!("a request of {size} MiB: {}", exchange.describe(&context.limits)),
-        );
+        diagnosis.step("methods", format!("a request of {size} MiB: {}", exchange.describe()));
         let fine = match &exchange.outcome {
             Outcome::Result(_) => true,
             // A clear refusal is an answer.
@@ -338,7 +339,7 @@ async fn sizes(session: &mut Session, context: &Context, big: bool, diagnosis: &
                 Severity::Medium,
                 format!("a request of {size} MiB is not read as a whole"),
             );
-            diagnosis.add(finding.seen(exchange.describe(&context.limits)).advise("Read until the line or the announced length ends, not into a buffer of fixed size."));
+            diagnosis.add(finding.seen(exchange.describe()).advise("Read until the line or the announced length ends, not into a buffer of fixed size."));
             return;
         }
     }

@@ -14,8 +14,8 @@ pub fn explain(exchange: &Exchange, context: &Context) -> Option<Finding> {
         Outcome::Result(_) => return None,
         Outcome::Error(_) => error(exchange)?,
         Outcome::Invalid(message) => invalid(message),
-        Outcome::Expired(Expiry::Idle) => idle(exchange, context),
-        Outcome::Expired(Expiry::Total) => total(exchange, context),
+        Outcome::Expired(Expiry::Idle) => idle(exchange),
+        Outcome::Expired(Expiry::Total) => total(exchange),
         Outcome::Closed(closure) => closed(closure),
         Outcome::Bare(end, _) => bare(exchange, end),
         Outcome::Flood(count) => {
@@ -98,8 +98,8 @@ fn invalid(message: &Message) -> Finding {
     .seen(seen)
 }
 
-fn idle(exchange: &Exchange, context: &Context) -> Finding {
-    let waited = format!("silence for {} (idle limit)", seconds(context.limits.idle));
+fn idle(exchange: &Exchange) -> Finding {
+    let waited = format!("silence for {} (idle limit)", seconds(exchange.limits.idle));
     if let Some(unfinished) = &exchange.unfinished {
         return Finding::new("open-stream", Severity::High, "the answer is there, but its event or body is never ended")
             .seen(format!("held back: {}", clip_bytes(unfinished, 120)))
@@ -123,8 +123,8 @@ fn idle(exchange: &Exchange, context: &Context) -> Finding {
     finding
 }
 
-fn total(exchange: &Exchange, context: &Context) -> Finding {
-    let limit = format!("nothing within {} (total limit)", seconds(context.limits.total));
+fn total(exchange: &Exchange) -> Finding {
+    let limit = format!("nothing within {} (total limit)", seconds(exchange.limits.total));
     if exchange.comments > 0 {
         return Finding::new(
             "endless-stream",

@@ -18,6 +18,10 @@ pub use stdio::StdioLink;
 pub use streamable::HttpLink;
 pub use websocket::WsLink;
 
+/// A header value that asks for the header to be left out. It can stand in no
+/// real header.
+pub const LEFT_OUT: &str = "\0";
+
 /// Something that came from the server.
 #[derive(Debug)]
 pub enum Incoming {

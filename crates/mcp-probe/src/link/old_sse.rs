@@ -1,7 +1,7 @@
 //! The transport of 2024-11-05: a GET opens an event stream that names an
 //! endpoint; messages are posted there and answered on the stream.
 
-use super::{Closure, Incoming, LinkError, LinkOptions};
+use super::{Closure, Incoming, LEFT_OUT, LinkError, LinkOptions};
 use crate::http::{self, HttpFault, Part, Request, Response, SseEvent, SseItem, SseParser, Url};
 use crate::message::{Kind, Message};
 use crate::stream::Quirks;
@@ -129,7 +129,7 @@ impl OldSseLink {
     pub async fn send(&mut self, raw: Bytes, extra: &[(String, String)]) -> Result<(), LinkError> {
         let mut headers = vec![("Content-Type".to_string(), "application/json".to_string())];
         headers.extend(self.options.headers.iter().cloned());
-        headers.extend(extra.iter().filter(|(_, value)| !value.is_empty()).cloned());
+        headers.extend(extra.iter().filter(|(_, value)| value != LEFT_OUT).cloned());
         let facts = HttpFacts {
             request: Some(("POST".into(), self.endpoint.path.clone())),
             headers: headers.clone(),

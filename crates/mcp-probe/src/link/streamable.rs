@@ -1,7 +1,7 @@
 //! Streamable HTTP: each message is a POST; the answer is JSON or an event
 //! stream.
 
-use super::{Closure, HttpEnd, Incoming, LinkError, LinkOptions};
+use super::{Closure, HttpEnd, Incoming, LEFT_OUT, LinkError, LinkOptions};
 use crate::http::{self, Head, HttpFault, Part, Request, Response, SseItem, SseParser, Url};
 use crate::message::{Kind, Message};
 use crate::stream::{Piece, Quirks, Splitter};
@@ -106,8 +106,7 @@ impl HttpLink {
         let mut headers = self.base_headers("application/json, text/event-stream");
         headers.push(("Content-Type".into(), "application/json".into()));
         headers.retain(|(name, _)| http::find_header(extra, name).is_none());
-        // An empty value asks for the header to be left out.
-        headers.extend(extra.iter().filter(|(_, value)| !value.is_empty()).cloned());
+        headers.extend(extra.iter().filter(|(_, value)| value != LEFT_OUT).cloned());
         self.redirects.clear();
         self.reconnects = 0;
         self.last_event = None;

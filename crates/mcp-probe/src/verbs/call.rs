@@ -21,7 +21,7 @@ pub async fn run(args: &CallArgs, run: &Run) -> Result<Exit, Failure> {
         return show(run, &context, &exchange, "no handshake");
     }
     let mut session =
-        open(&named.target, &context).await.map_err(|unopened| unopened.describe(&context))?;
+        open(&named.target, &context).await.map_err(|unopened| unopened.describe())?;
     if method == "tools/call" {
         mirror(&mut session).await;
     }
@@ -114,7 +114,7 @@ fn show(run: &Run, context: &Context, exchange: &Exchange, how: &str) -> Result<
         worst,
         &format!(
             "{} in {} ({how}; limits: {})",
-            exchange.describe(&context.limits),
+            exchange.describe(),
             seconds(exchange.elapsed),
             context.limits.describe()
         ),

@@ -65,7 +65,7 @@ pub async fn run(args: &ErrorsArgs, run: &Run) -> Result<Exit, Failure> {
             let params = obj! { "name": tool.name(), "arguments": case.arguments };
             let exchange = session.peer.request("tools/call", params).await;
             let class = classify(&exchange, &context);
-            let said = exchange.describe(&context.limits);
+            let said = exchange.describe();
             let said = if class == "stack trace" { trace_of(&exchange) } else { said };
             outcomes.push(Outcome {
                 tool: tool.name().into(),
@@ -95,7 +95,7 @@ pub async fn run(args: &ErrorsArgs, run: &Run) -> Result<Exit, Failure> {
 }
 
 async fn start(target: &Target, context: &Context) -> Result<Session, Failure> {
-    open(target, context).await.map_err(|unopened| unopened.describe(context))
+    open(target, context).await.map_err(|unopened| unopened.describe())
 }
 
 /// The calls for one tool, the most telling first.

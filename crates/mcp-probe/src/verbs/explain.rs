@@ -5,6 +5,7 @@ use crate::cli::ExplainArgs;
 use crate::client::{Context, Exchange, VERSIONS};
 use crate::finding::Severity;
 use crate::json::{self, Json};
+use crate::link::LEFT_OUT;
 use crate::message::Kind;
 use crate::obj;
 use crate::run::{Exit, Failure, Run};
@@ -18,7 +19,7 @@ struct Step {
     method: String,
     id: Option<Json>,
     raw: String,
-    /// Replacements for headers; an empty value leaves one out.
+    /// Replacements for headers.
     headers: Vec<(String, String)>,
 }
 
@@ -54,7 +55,7 @@ pub async fn run(args: &ExplainArgs, run: &Run) -> Result<Exit, Failure> {
     if baseline.result().is_none() {
         return Err(format!(
             "the recorded success cannot be repeated: {goal}: {}",
-            baseline.describe(&context.limits)
+            baseline.describe()
         ));
     }
     let variants = variants(&steps, http);
@@ -63,7 +64,7 @@ pub async fn run(args: &ExplainArgs, run: &Run) -> Result<Exit, Failure> {
     for variant in variants {
         let exchange = play(&named, &context, &variant.steps).await;
         let (works, said) = match &exchange {
-            Ok(exchange) => (exchange.result().is_some(), exchange.describe(&context.limits)),
+            Ok(exchange) => (exchange.result().is_some(), exchange.describe()),
             Err(error) => (false, error.clone()),
         };
         verdicts.push(Verdict { what: variant.what, group: variant.group, works, said });
@@ -263,7 +264,7 @@ fn headers(steps: &[Step], all: &mut Vec<Variant>) {
     }
     for name in names {
         let mut changed = steps.to_vec();
-        changed.iter_mut().for_each(|step| set_header(&mut step.headers, &name, ""));
+        changed.iter_mut().for_each(|step| set_header(&mut step.headers, &name, LEFT_OUT));
         all.push(Variant {
             what: format!("without the header {name}"),
             group: "header",

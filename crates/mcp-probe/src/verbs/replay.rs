@@ -140,7 +140,7 @@ async fn request(
     let method = entry.method.clone().unwrap_or_default();
     let exchange =
         peer.exchange(&method, entry.id.clone(), entry.raw.clone(), &headers_of(entry)).await;
-    let said = exchange.describe(&peer.options.limits);
+    let said = exchange.describe();
     let mut note = entry.redacted.then(|| "secrets were taken out of this message".to_string());
     let fault = match (recorded, &exchange.answer) {
         (None, Some(_)) => {
@@ -270,11 +270,13 @@ struct Memory {
 
 fn key(message: &Json) -> String {
     let mut params = message.get("params").cloned().unwrap_or_default();
+    let version = "io.modelcontextprotocol/protocolVersion";
+    let modern = params.get("_meta").is_some_and(|meta| meta.get(version).is_some());
     params.remove("_meta");
     if params.members().is_empty() {
         params = Json::Null;
     }
-    format!("{} {}", message.text_at("method").unwrap_or_default(), params.canonical())
+    format!("{modern} {} {}", message.text_at("method").unwrap_or_default(), params.canonical())
 }
 
 impl Memory {

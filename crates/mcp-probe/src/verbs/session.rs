@@ -28,7 +28,7 @@ pub async fn run(args: &SessionArgs, run: &Run) -> Result<Exit, Failure> {
     let mut peer = if args.bare {
         bare_peer(&named, &context).await?
     } else {
-        open(&named.target, &context).await.map_err(|unopened| unopened.describe(&context))?.peer
+        open(&named.target, &context).await.map_err(|unopened| unopened.describe())?.peer
     };
     let mut rows = Vec::new();
     let mut failed = false;
@@ -76,7 +76,7 @@ async fn perform(peer: &mut Peer, step: &Json, bare: bool) -> Result<StepOutcome
             true => bare_request(peer, method, params).await,
             false => peer.request(method, params).await,
         };
-        return Ok(judge(peer, step, method, &exchange));
+        return Ok(judge(step, method, &exchange));
     }
     if let Some(text) = step.text_at("raw") {
         let id = step.get("id").cloned();
@@ -85,7 +85,7 @@ async fn perform(peer: &mut Peer, step: &Json, bare: bool) -> Result<StepOutcome
             return Ok(plain("raw, no answer expected", None));
         }
         let exchange = peer.exchange("raw", id, text.to_string().into(), &[]).await;
-        return Ok(judge(peer, step, "raw", &exchange));
+        return Ok(judge(step, "raw", &exchange));
     }
     if let Some(method) = step.text_at("notify") {
         let sent = peer.notify(method, step.get("params").cloned()).await;
@@ -110,7 +110,7 @@ fn plain(what: &str, fault: Option<String>) -> StepOutcome {
     }
 }
 
-fn judge(peer: &Peer, step: &Json, what: &str, exchange: &Exchange) -> StepOutcome {
+fn judge(step: &Json, what: &str, exchange: &Exchange) -> StepOutcome {
     let answer = exchange.answer.as_ref().map(|message| message.json.clone());
     let fault = match (step.get("expect"), &answer) {
         (Some(expected), Some(answer)) => missing(expected, answer, ""),
@@ -120,7 +120,7 @@ fn judge(peer: &Peer, step: &Json, what: &str, exchange: &Exchange) -> StepOutco
     };
     StepOutcome {
         what: what.into(),
-        said: exchange.describe(&peer.options.limits),
+        said: exchange.describe(),
         elapsed: exchange.elapsed,
         answer,
         fault,

@@ -1,0 +1,77 @@
+//! `emit`: configurations read back, programs run.
+
+use crate::harness::{PROBE, Served, against, probe, run};
+use std::process::Command;
+
+#[test]
+fn configurations_name_the_server() {
+    for (client, key) in [
+        ("claude-desktop", "mcpServers"),
+        ("claude-code", "mcpServers"),
+        ("cursor", "mcpServers"),
+        ("gemini", "mcpServers"),
+        ("vscode", "servers"),
+    ] {
+        let ran = against("good", &["emit", client, "--name", "mine", "--env", "A=b"]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let entry = &ran.json()[key]["mine"];
+        assert_eq!(entry["command"], PROBE);
+        assert_eq!(entry["env"]["A"], "b");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.json");
+        std::fs::write(&path, &ran.out).unwrap();
+        let again = probe(&["call", "--method", "tools/list", "--config", path.to_str().unwrap()]);
+        assert_eq!(again.code, 0, "{client}: {}", again.err);
+    }
+    let ran = against("good", &["emit", "codex", "--name", "mine"]);
+    assert!(ran.out.starts_with("[mcp_servers.mine]\ncommand = "));
+    assert_eq!(against("good", &["emit", "nothing"]).code, 2);
+}
+
+#[test]
+fn secrets_stay_out_of_configurations() {
+    let ran = probe(&[
+        "emit",
+        "cursor",
+        "--header",
+        "Authorization: Bearer hunter2",
+        "http://127.0.0.1:1/mcp",
+    ]);
+    assert_eq!(ran.code, 0);
+    assert!(!ran.out.contains("hunter2") && ran.out.contains("Bearer"));
+}
+
+fn runs(language: &str, interpreter: &str, file: &str) {
+    if run(Command::new(interpreter).arg("--version")).code != 0 {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{interpreter} is needed");
+        println!("skipped: no {interpreter}");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(file);
+    let check = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let ran = run(Command::new(interpreter).arg(&path));
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains("echo") && ran.out.contains("isError"), "{}", ran.out);
+    };
+    for mock in ["good", "legacy", "paged"] {
+        check(&against(mock, &["emit", language]).out);
+    }
+    for mock in ["good", "events", "sessions"] {
+        for version in ["2026-07-28", "2025-11-25"] {
+            let served = Served::mock(mock);
+            check(&probe(&["emit", language, "--protocol", version, &served.url]).out);
+        }
+    }
+}
+
+#[test]
+fn the_python_program_runs() {
+    runs("python", "python3", "client.py");
+}
+
+#[test]
+fn the_typescript_program_runs() {
+    runs("typescript", "node", "client.mjs");
+}

@@ -1,0 +1,17 @@
+//! The program as its users see it: the real binary against mock servers and
+//! raw sockets.
+
+mod doctor;
+mod emit;
+mod errors;
+mod explain;
+mod harness;
+mod hostile;
+mod lint;
+mod mock;
+mod real;
+mod record;
+mod replay;
+mod scan;
+mod session;
+mod surface;
