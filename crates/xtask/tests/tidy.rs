@@ -77,6 +77,8 @@ fn layers_point_one_way() {
     assert_eq!(layer_problems("program", "loader", Some("dev"), true), 1);
     assert_eq!(layer_problems("program", "testkit", Some("dev"), true), 0);
     assert_eq!(layer_problems("program", "testkit", None, true), 1);
+    assert_eq!(layer_problems("analysis", "loader", Some("dev"), true), 0);
+    assert_eq!(layer_problems("analysis", "loader", None, true), 1);
     assert_eq!(layer_problems("bench", "engine", None, true), 0);
     assert_eq!(layer_problems("mcp-probe", "mcp", None, true), 1);
     assert_eq!(layer_problems("newcomer", "thiserror", None, false), 1);
