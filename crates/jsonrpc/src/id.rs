@@ -47,28 +47,15 @@ mod tests {
 
     #[test]
     fn keeps_the_json_type() {
-        for value in [
-            json!("a"),
-            json!(""),
-            json!(0),
-            json!(-7),
-            json!(i64::MAX),
-            json!(i64::MIN),
-        ] {
+        for value in [json!("a"), json!(""), json!(0), json!(-7), json!(i64::MAX), json!(i64::MIN)]
+        {
             assert_eq!(Id::from_value(&value).map(|id| id.to_value()), Some(value));
         }
     }
 
     #[test]
     fn refuses_what_identifies_nothing() {
-        for value in [
-            json!(null),
-            json!(true),
-            json!(1.5),
-            json!(1.0),
-            json!([1]),
-            json!({}),
-        ] {
+        for value in [json!(null), json!(true), json!(1.5), json!(1.0), json!([1]), json!({})] {
             assert_eq!(Id::from_value(&value), None, "{value}");
         }
     }

@@ -22,18 +22,10 @@ pub fn parse(text: &[u8]) -> Result<Value, JsonError> {
     let text = match std::str::from_utf8(text) {
         Ok(text) => text,
         Err(error) => {
-            return Err(JsonError {
-                offset: error.valid_up_to(),
-                reason: "the text is not UTF-8",
-            });
+            return Err(JsonError { offset: error.valid_up_to(), reason: "the text is not UTF-8" });
         }
     };
-    let mut reader = Reader {
-        text,
-        bytes: text.as_bytes(),
-        at: 0,
-        depth: 0,
-    };
+    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, depth: 0 };
     reader.skip_blanks();
     let value = reader.value()?;
     reader.skip_blanks();
@@ -52,10 +44,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn wrong(&self, reason: &'static str) -> JsonError {
-        JsonError {
-            offset: self.at,
-            reason,
-        }
+        JsonError { offset: self.at, reason }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -124,10 +113,7 @@ impl Reader<'_> {
             self.skip_blanks();
             let value = self.value()?;
             if members.insert(name, value).is_some() {
-                return Err(JsonError {
-                    offset: start,
-                    reason: "a member is named twice",
-                });
+                return Err(JsonError { offset: start, reason: "a member is named twice" });
             }
             self.skip_blanks();
             if self.take(b'}') {
@@ -205,15 +191,9 @@ impl Reader<'_> {
         } else {
             text.parse::<f64>().ok().and_then(Number::from_f64)
         };
-        let reason = if integer {
-            "an integer does not fit in 64 bits"
-        } else {
-            "a number is not finite"
-        };
-        number.map(Value::Number).ok_or(JsonError {
-            offset: start,
-            reason,
-        })
+        let reason =
+            if integer { "an integer does not fit in 64 bits" } else { "a number is not finite" };
+        number.map(Value::Number).ok_or(JsonError { offset: start, reason })
     }
 
     fn string(&mut self) -> Result<String, JsonError> {
@@ -315,19 +295,10 @@ mod tests {
             ("-1.5E-3", json!(-0.0015)),
             ("[]", json!([])),
             ("[ 1 , [ ] , { } ]", json!([1, [], {}])),
-            (
-                r#"{"a":{"b":[1,2]},"c":""}"#,
-                json!({"a": {"b": [1, 2]}, "c": ""}),
-            ),
-            (
-                r#""\"\\\/\b\f\n\r\t\u0041""#,
-                json!("\"\\/\u{8}\u{c}\n\r\tA"),
-            ),
+            (r#"{"a":{"b":[1,2]},"c":""}"#, json!({"a": {"b": [1, 2]}, "c": ""})),
+            (r#""\"\\\/\b\f\n\r\t\u0041""#, json!("\"\\/\u{8}\u{c}\n\r\tA")),
             (r#""\ud83d\ude00""#, json!("\u{1f600}")),
-            (
-                "\"\u{7f}\u{2028}\u{1f600}\"",
-                json!("\u{7f}\u{2028}\u{1f600}"),
-            ),
+            ("\"\u{7f}\u{2028}\u{1f600}\"", json!("\u{7f}\u{2028}\u{1f600}")),
         ];
         for (text, expected) in rows {
             assert_eq!(parse(text.as_bytes()).as_ref(), Ok(expected), "{text}");
@@ -338,10 +309,7 @@ mod tests {
     fn integers_and_fractions_stay_apart() {
         assert!(parse(b"1").is_ok_and(|value| value.is_i64()));
         for text in ["1.0", "1e0", "1E+0", "100e-2"] {
-            assert!(
-                parse(text.as_bytes()).is_ok_and(|value| value.is_f64()),
-                "{text}"
-            );
+            assert!(parse(text.as_bytes()).is_ok_and(|value| value.is_f64()), "{text}");
         }
     }
 
@@ -420,13 +388,8 @@ mod tests {
 
     #[test]
     fn refuses_text_that_is_not_utf8() {
-        let rows: &[&[u8]] = &[
-            b"\"\xff\"",
-            b"\"\xc0\x80\"",
-            b"\"\xed\xa0\x80\"",
-            b"\xff",
-            b"\"\xe2\x82",
-        ];
+        let rows: &[&[u8]] =
+            &[b"\"\xff\"", b"\"\xc0\x80\"", b"\"\xed\xa0\x80\"", b"\xff", b"\"\xe2\x82"];
         for text in rows {
             assert!(parse(text).is_err(), "{text:?}");
         }

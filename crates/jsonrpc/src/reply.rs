@@ -52,13 +52,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":"req-1","result":{"a":1}}"#
         );
         assert_eq!(
-            failure(
-                Some(&Id::Number(-3)),
-                -32000,
-                "no",
-                Some(json!({"status": 404}))
-            )
-            .to_string(),
+            failure(Some(&Id::Number(-3)), -32000, "no", Some(json!({"status": 404}))).to_string(),
             r#"{"jsonrpc":"2.0","id":-3,"error":{"code":-32000,"message":"no","data":{"status":404}}}"#
         );
         assert_eq!(

@@ -102,9 +102,7 @@ fn is_error(error: &Map<String, Value>) -> bool {
     error.get("code").is_some_and(Value::is_number)
         && error.get("message").is_some_and(Value::is_string)
         && error.get("data").is_none_or(Value::is_object)
-        && error
-            .keys()
-            .all(|name| matches!(name.as_str(), "code" | "message" | "data"))
+        && error.keys().all(|name| matches!(name.as_str(), "code" | "message" | "data"))
 }
 
 /// Protocol errors carry no id, and data in the form of a bridge error that
@@ -136,10 +134,7 @@ mod tests {
                 assert_eq!(error["data"]["details"], json!({}));
                 (
                     error["code"].as_i64().unwrap_or_default(),
-                    error["data"]["code"]
-                        .as_str()
-                        .unwrap_or_default()
-                        .to_owned(),
+                    error["data"]["code"].as_str().unwrap_or_default().to_owned(),
                 )
             }
             other => panic!("{text} was taken as {other:?}"),
@@ -155,12 +150,7 @@ mod tests {
                 "program.get",
                 json!({}),
             ),
-            (
-                r#"{"method":"m","id":7,"jsonrpc":"2.0"}"#,
-                Some(Id::Number(7)),
-                "m",
-                json!({}),
-            ),
+            (r#"{"method":"m","id":7,"jsonrpc":"2.0"}"#, Some(Id::Number(7)), "m", json!({})),
             (
                 r#"{"jsonrpc":"2.0","id":-9223372036854775808,"method":"m"}"#,
                 Some(Id::Number(i64::MIN)),
@@ -182,9 +172,7 @@ mod tests {
             ),
         ];
         for (text, id, method, params) in rows {
-            let Message::Call(call) = read(text.as_bytes()) else {
-                panic!("{text} was refused")
-            };
+            let Message::Call(call) = read(text.as_bytes()) else { panic!("{text} was refused") };
             assert_eq!(&call.id, id, "{text}");
             assert_eq!(call.method, *method);
             assert_eq!(&Value::Object(call.params), params);
@@ -226,14 +214,9 @@ mod tests {
 
     #[test]
     fn json_that_is_no_object_is_an_invalid_request() {
-        for text in [
-            "1",
-            "null",
-            "\"a\"",
-            "true",
-            "[]",
-            r#"[{"jsonrpc":"2.0","id":1,"method":"m"}]"#,
-        ] {
+        for text in
+            ["1", "null", "\"a\"", "true", "[]", r#"[{"jsonrpc":"2.0","id":1,"method":"m"}]"#]
+        {
             assert_eq!(refusal(text), (-32600, "invalid_request".into()), "{text}");
         }
     }

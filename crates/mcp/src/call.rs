@@ -72,16 +72,12 @@ pub fn route(era: Era, method: &str, mut params: Map<String, Value>) -> Result<C
                 None | Some(Value::Null) => Map::new(),
                 Some(Value::Object(arguments)) => arguments,
                 Some(_) => {
-                    return Err(Failure::invalid_params(
-                        "params.arguments must be an object.",
-                    ));
+                    return Err(Failure::invalid_params("params.arguments must be an object."));
                 }
             };
             Ok(Call::CallTool { name, arguments })
         }
-        ("resources/read", _) => Ok(Call::ReadResource {
-            uri: text(&mut params, "uri")?,
-        }),
+        ("resources/read", _) => Ok(Call::ReadResource { uri: text(&mut params, "uri")? }),
         _ => Err(Failure::unknown_method(method)),
     }
 }
@@ -89,9 +85,7 @@ pub fn route(era: Era, method: &str, mut params: Map<String, Value>) -> Result<C
 fn text(params: &mut Map<String, Value>, member: &str) -> Result<String, Failure> {
     match params.remove(member) {
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(text),
-        _ => Err(Failure::invalid_params(format!(
-            "params.{member} must be text, not blank."
-        ))),
+        _ => Err(Failure::invalid_params(format!("params.{member} must be text, not blank."))),
     }
 }
 
@@ -99,9 +93,7 @@ fn text(params: &mut Map<String, Value>, member: &str) -> Result<String, Failure
 fn first_page(params: &Map<String, Value>) -> Result<(), Failure> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(Failure::invalid_params(
-            "params.cursor was not handed out by this server.",
-        )),
+        Some(_) => Err(Failure::invalid_params("params.cursor was not handed out by this server.")),
     }
 }
 
@@ -123,23 +115,14 @@ mod tests {
     fn the_method_table() {
         let unknown = || Err((-32601, 404));
         let rows = [
-            (
-                "initialize",
-                [unknown(), Ok(Call::Initialize(Version::V2025_06_18))],
-            ),
+            ("initialize", [unknown(), Ok(Call::Initialize(Version::V2025_06_18))]),
             ("server/discover", [Ok(Call::Discover), unknown()]),
             ("ping", [Ok(Call::Ping), Ok(Call::Ping)]),
             ("tools/list", [Ok(Call::ListTools), Ok(Call::ListTools)]),
-            (
-                "resources/list",
-                [Ok(Call::ListResources), Ok(Call::ListResources)],
-            ),
+            ("resources/list", [Ok(Call::ListResources), Ok(Call::ListResources)]),
             (
                 "resources/templates/list",
-                [
-                    Ok(Call::ListResourceTemplates),
-                    Ok(Call::ListResourceTemplates),
-                ],
+                [Ok(Call::ListResourceTemplates), Ok(Call::ListResourceTemplates)],
             ),
             ("prompts/list", [unknown(), unknown()]),
             ("prompts/get", [unknown(), unknown()]),
@@ -159,17 +142,10 @@ mod tests {
     #[test]
     fn cursors_were_never_handed_out() {
         for method in ["tools/list", "resources/list", "resources/templates/list"] {
-            assert!(
-                both(method, json!({"cursor": null}))
-                    .iter()
-                    .all(Result::is_ok)
-            );
+            assert!(both(method, json!({"cursor": null})).iter().all(Result::is_ok));
             for cursor in [json!(""), json!("x"), json!(1), json!({})] {
                 let refused = Err((-32602, 400));
-                assert_eq!(
-                    both(method, json!({ "cursor": cursor })),
-                    [refused.clone(), refused]
-                );
+                assert_eq!(both(method, json!({ "cursor": cursor })), [refused.clone(), refused]);
             }
         }
     }
@@ -184,10 +160,7 @@ mod tests {
         let rows = [
             (json!({"name": "t"}), Ok(call(json!({})))),
             (json!({"name": "t", "arguments": null}), Ok(call(json!({})))),
-            (
-                json!({"name": "t", "arguments": {"a": 1}}),
-                Ok(call(json!({"a": 1}))),
-            ),
+            (json!({"name": "t", "arguments": {"a": 1}}), Ok(call(json!({"a": 1})))),
             (json!({"name": "t", "arguments": []}), refused()),
             (json!({"name": "t", "arguments": "{}"}), refused()),
             (json!({"name": " "}), refused()),
@@ -206,15 +179,9 @@ mod tests {
     #[test]
     fn resource_reads() {
         let read = || Ok(Call::ReadResource { uri: "u".into() });
-        assert_eq!(
-            both("resources/read", json!({"uri": "u"})),
-            [read(), read()]
-        );
+        assert_eq!(both("resources/read", json!({"uri": "u"})), [read(), read()]);
         for params in [json!({}), json!({"uri": ""}), json!({"uri": null})] {
-            assert_eq!(
-                both("resources/read", params),
-                [Err((-32602, 400)), Err((-32602, 400))]
-            );
+            assert_eq!(both("resources/read", params), [Err((-32602, 400)), Err((-32602, 400))]);
         }
     }
 }

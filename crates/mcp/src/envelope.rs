@@ -28,11 +28,7 @@ pub struct Refusal {
 
 impl Refusal {
     fn new(id: Option<Id>, failure: Failure) -> Box<Refusal> {
-        Box::new(Refusal {
-            id,
-            failure,
-            version: None,
-        })
+        Box::new(Refusal { id, failure, version: None })
     }
 }
 
@@ -54,12 +50,7 @@ pub fn read(text: &[u8]) -> Result<Incoming, Box<Refusal>> {
         }
     };
     let version = handshake_version(&members);
-    open(members).map_err(|refusal| {
-        Box::new(Refusal {
-            version,
-            ..*refusal
-        })
-    })
+    open(members).map_err(|refusal| Box::new(Refusal { version, ..*refusal }))
 }
 
 fn open(mut members: Map<String, Value>) -> Result<Incoming, Box<Refusal>> {
@@ -68,10 +59,7 @@ fn open(mut members: Map<String, Value>) -> Result<Incoming, Box<Refusal>> {
     if !members.contains_key("method")
         && (members.contains_key("result") || members.contains_key("error"))
     {
-        return Err(invalid(
-            &None,
-            "The server asked nothing, so it takes no responses.",
-        ));
+        return Err(invalid(&None, "The server asked nothing, so it takes no responses."));
     }
     let id = match members.get("id") {
         None => None,
@@ -116,24 +104,14 @@ mod tests {
     #[test]
     fn accepts_requests_and_notifications() {
         let rows: &[(&str, Option<Id>, &str, Value)] = &[
-            (
-                r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
-                Some(Id::Number(1)),
-                "ping",
-                json!({}),
-            ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Some(Id::Number(1)), "ping", json!({})),
             (
                 r#"{"jsonrpc":"2.0","id":"","method":"ping"}"#,
                 Some(Id::Text(String::new())),
                 "ping",
                 json!({}),
             ),
-            (
-                r#"{"jsonrpc":"2.0","method":"x/y","params":{"a":1}}"#,
-                None,
-                "x/y",
-                json!({"a": 1}),
-            ),
+            (r#"{"jsonrpc":"2.0","method":"x/y","params":{"a":1}}"#, None, "x/y", json!({"a": 1})),
             // Extension members pass.
             (
                 r#"{"jsonrpc":"2.0","id":-5,"method":"m","result":1,"extra":[]}"#,
@@ -144,11 +122,7 @@ mod tests {
         ];
         for (text, id, method, params) in rows {
             let message = read(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error:?}"));
-            assert_eq!(
-                (&message.id, message.method.as_str()),
-                (id, *method),
-                "{text}"
-            );
+            assert_eq!((&message.id, message.method.as_str()), (id, *method), "{text}");
             assert_eq!(&Value::Object(message.params), params);
         }
     }
@@ -159,69 +133,29 @@ mod tests {
         let rows: &[(&str, i64, Option<Id>)] = &[
             ("{", -32700, None),
             ("", -32700, None),
-            (
-                r#"{"jsonrpc":"2.0","id":7,"id":7,"method":"m"}"#,
-                -32700,
-                None,
-            ),
+            (r#"{"jsonrpc":"2.0","id":7,"id":7,"method":"m"}"#, -32700, None),
             ("[]", -32600, None),
-            (
-                r#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#,
-                -32600,
-                None,
-            ),
+            (r#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#, -32600, None),
             ("1", -32600, None),
             ("null", -32600, None),
             ("\"x\"", -32600, None),
             ("{}", -32600, None),
-            (
-                r#"{"jsonrpc":"1.0","id":7,"method":"m"}"#,
-                -32600,
-                number.clone(),
-            ),
+            (r#"{"jsonrpc":"1.0","id":7,"method":"m"}"#, -32600, number.clone()),
             (r#"{"id":7,"method":"m"}"#, -32600, number.clone()),
-            (
-                r#"{"jsonrpc":2,"id":7,"method":"m"}"#,
-                -32600,
-                number.clone(),
-            ),
+            (r#"{"jsonrpc":2,"id":7,"method":"m"}"#, -32600, number.clone()),
             (r#"{"jsonrpc":"2.0","id":7}"#, -32600, number.clone()),
-            (
-                r#"{"jsonrpc":"2.0","id":7,"method":3}"#,
-                -32600,
-                number.clone(),
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":7,"method":" "}"#,
-                -32600,
-                number.clone(),
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":7,"method":3,"params":1}"#,
-                -32600,
-                number.clone(),
-            ),
+            (r#"{"jsonrpc":"2.0","id":7,"method":3}"#, -32600, number.clone()),
+            (r#"{"jsonrpc":"2.0","id":7,"method":" "}"#, -32600, number.clone()),
+            (r#"{"jsonrpc":"2.0","id":7,"method":3,"params":1}"#, -32600, number.clone()),
             (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, -32600, None),
-            (
-                r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"m"}}"#,
-                -32600,
-                None,
-            ),
+            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"m"}}"#, -32600, None),
             (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, -32600, None),
             (r#"{"jsonrpc":"2.0","id":true,"method":"m"}"#, -32600, None),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, -32600, None),
             (r#"{"jsonrpc":"2.0","id":[1],"method":"m"}"#, -32600, None),
             (r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#, -32600, None),
-            (
-                r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[]}"#,
-                -32602,
-                number.clone(),
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":7,"method":"m","params":null}"#,
-                -32602,
-                number.clone(),
-            ),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[]}"#, -32602, number.clone()),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"m","params":null}"#, -32602, number.clone()),
             (r#"{"jsonrpc":"2.0","method":"m","params":1}"#, -32602, None),
         ];
         for (text, code, id) in rows {

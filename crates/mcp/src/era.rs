@@ -51,11 +51,7 @@ fn by_header(
         Header::Unusable => Err(Failure::header_mismatch(
             "The header MCP-Protocol-Version must be sent once and be readable.",
         )),
-        Header::Text(text)
-            if Version::MODERN
-                .iter()
-                .any(|version| version.as_str() == text) =>
-        {
+        Header::Text(text) if Version::MODERN.iter().any(|version| version.as_str() == text) => {
             metadata::check(method, params, Some(headers)).map(|()| Era::Modern)
         }
         Header::Text(text) => match Version::legacy(text) {
@@ -85,9 +81,7 @@ fn by_handshake(
 fn handshake(params: &Map<String, Value>) -> Result<Era, Failure> {
     match params.get("protocolVersion").and_then(Value::as_str) {
         Some(wanted) => Ok(Era::Legacy(Version::negotiate(wanted))),
-        None => Err(Failure::invalid_params(
-            "params.protocolVersion must be text.",
-        )),
+        None => Err(Failure::invalid_params("params.protocolVersion must be text.")),
     }
 }
 
@@ -113,10 +107,7 @@ pub fn gate_notification(headers: &Headers<'_>) -> Result<(), Failure> {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::type_complexity,
-    reason = "tables of rows are easier to read spelled out"
-)]
+#[allow(clippy::type_complexity, reason = "tables of rows are easier to read spelled out")]
 mod tests {
     use super::*;
     use serde_json::json;
@@ -139,11 +130,7 @@ mod tests {
     /// `headers`: version, method, name.
     fn http(method: &str, params: Value, headers: [Option<&str>; 3]) -> Result<Era, i64> {
         let [version, method_header, name] = headers.map(text);
-        let headers = Headers {
-            version,
-            method: method_header,
-            name,
-        };
+        let headers = Headers { version, method: method_header, name };
         let params = params.as_object().cloned().unwrap_or_default();
         choose(method, &params, Source::Http(&headers)).map_err(|failure| {
             assert_eq!(failure.http_status, 400);
@@ -159,48 +146,18 @@ mod tests {
             ("initialize", wants("2025-11-25"), None, Ok(MID)),
             ("initialize", wants("2026-07-28"), None, Ok(MID)),
             ("initialize", wants("1999"), None, Ok(MID)),
-            (
-                "initialize",
-                wants("2025-11-25"),
-                Some("2025-06-18"),
-                Ok(MID),
-            ),
-            (
-                "initialize",
-                wants("2025-06-18"),
-                Some("2025-11-25"),
-                Ok(OLD),
-            ),
+            ("initialize", wants("2025-11-25"), Some("2025-06-18"), Ok(MID)),
+            ("initialize", wants("2025-06-18"), Some("2025-11-25"), Ok(OLD)),
             ("initialize", wants("2025-06-18"), Some("1999"), Err(-32022)),
             ("initialize", wants("2025-06-18"), Some(""), Err(-32022)),
-            (
-                "initialize",
-                wants("2025-06-18"),
-                Some("2026-07-28"),
-                Err(-32602),
-            ),
+            ("initialize", wants("2025-06-18"), Some("2026-07-28"), Err(-32602)),
             ("initialize", json!({}), None, Err(-32602)),
-            (
-                "initialize",
-                json!({"protocolVersion": 1}),
-                None,
-                Err(-32602),
-            ),
+            ("initialize", json!({"protocolVersion": 1}), None, Err(-32602)),
             ("tools/list", json!({}), Some("2025-06-18"), Ok(OLD)),
             ("tools/list", json!({}), Some("2025-11-25"), Ok(MID)),
-            (
-                "tools/list",
-                json!({"_meta": {"progressToken": 1}}),
-                Some("2025-11-25"),
-                Ok(MID),
-            ),
+            ("tools/list", json!({"_meta": {"progressToken": 1}}), Some("2025-11-25"), Ok(MID)),
             ("tools/list", json!({}), Some("2026-07-28"), Err(-32602)),
-            (
-                "tools/list",
-                json!({"_meta": {"progressToken": 1}}),
-                Some("2026-07-28"),
-                Err(-32602),
-            ),
+            ("tools/list", json!({"_meta": {"progressToken": 1}}), Some("2026-07-28"), Err(-32602)),
             ("tools/list", json!({}), Some("2024-11-05"), Err(-32022)),
             ("tools/list", json!({}), Some("nonsense"), Err(-32022)),
             ("tools/list", json!({}), None, Err(-32602)),
@@ -215,10 +172,7 @@ mod tests {
 
     #[test]
     fn unknown_versions_list_what_can_be_used() {
-        let headers = Headers {
-            version: text(Some("1999")),
-            ..Headers::NONE
-        };
+        let headers = Headers { version: text(Some("1999")), ..Headers::NONE };
         let failure = choose("ping", &Map::new(), Source::Http(&headers)).expect_err("1999");
         let all = json!({
             "supported": ["2026-07-28", "2025-11-25", "2025-06-18"], "requested": "1999",
@@ -250,11 +204,7 @@ mod tests {
             (with(client, json!({"name": "c"})), h(NOW), Ok(Era::Modern)),
             (with("progressToken", json!(1)), h(NOW), Ok(Era::Modern)),
             // The name header means nothing here.
-            (
-                json!({"_meta": good}),
-                [Some(NOW), Some("ping"), Some("x")],
-                Ok(Era::Modern),
-            ),
+            (json!({"_meta": good}), [Some(NOW), Some("ping"), Some("x")], Ok(Era::Modern)),
             // 1: shape
             (only(version, json!(NOW)), h(NOW), Err(-32602)),
             (only(capabilities, json!({})), h(NOW), Err(-32602)),
@@ -267,48 +217,20 @@ mod tests {
             (with(client, json!("c")), h(NOW), Err(-32602)),
             (with(client, json!(null)), h(NOW), Err(-32602)),
             // 3: header before 4: version
-            (
-                json!({"_meta": good}),
-                [None, Some("ping"), None],
-                Err(-32020),
-            ),
+            (json!({"_meta": good}), [None, Some("ping"), None], Err(-32020)),
             (json!({"_meta": good}), h("2025-11-25"), Err(-32020)),
             (json!({"_meta": meta("v999")}), h(NOW), Err(-32020)),
             (json!({"_meta": meta("v999")}), h("v999"), Err(-32022)),
-            (
-                json!({"_meta": meta("1900-01-01")}),
-                h("1900-01-01"),
-                Err(-32022),
-            ),
-            (
-                json!({"_meta": meta("2025-11-25")}),
-                h("2025-11-25"),
-                Err(-32022),
-            ),
-            (
-                json!({"_meta": meta("2024-11-05")}),
-                [Some("2024-11-05"), None, None],
-                Err(-32022),
-            ),
+            (json!({"_meta": meta("1900-01-01")}), h("1900-01-01"), Err(-32022)),
+            (json!({"_meta": meta("2025-11-25")}), h("2025-11-25"), Err(-32022)),
+            (json!({"_meta": meta("2024-11-05")}), [Some("2024-11-05"), None, None], Err(-32022)),
             // 5: method
             (json!({"_meta": good}), [Some(NOW), None, None], Err(-32020)),
-            (
-                json!({"_meta": good}),
-                [Some(NOW), Some("pong"), None],
-                Err(-32020),
-            ),
-            (
-                json!({"_meta": good}),
-                [Some(NOW), Some("PING"), None],
-                Err(-32020),
-            ),
+            (json!({"_meta": good}), [Some(NOW), Some("pong"), None], Err(-32020)),
+            (json!({"_meta": good}), [Some(NOW), Some("PING"), None], Err(-32020)),
         ];
         for (params, headers, expected) in rows {
-            assert_eq!(
-                &http("ping", params.clone(), *headers),
-                expected,
-                "{params} {headers:?}"
-            );
+            assert_eq!(&http("ping", params.clone(), *headers), expected, "{params} {headers:?}");
         }
     }
 
@@ -345,12 +267,7 @@ mod tests {
             ("tools/list", modern.clone(), None, Ok(Era::Modern)),
             ("tools/list", modern.clone(), old, Ok(Era::Modern)),
             ("initialize", modern, old, Ok(Era::Modern)),
-            (
-                "initialize",
-                json!({"protocolVersion": "2025-11-25"}),
-                old,
-                Ok(MID),
-            ),
+            ("initialize", json!({"protocolVersion": "2025-11-25"}), old, Ok(MID)),
             ("initialize", json!({}), None, Err(-32602)),
             ("tools/list", json!({}), None, Err(-32602)),
             ("server/discover", json!({}), None, Err(-32602)),
@@ -358,32 +275,19 @@ mod tests {
             ("tools/list", json!({}), old, Ok(OLD)),
             ("ping", json!({}), None, Ok(MID)),
             ("ping", json!({"_meta": meta("1999")}), old, Err(-32022)),
-            (
-                "tools/call",
-                json!({"_meta": meta("2026-07-28")}),
-                old,
-                Err(-32602),
-            ),
+            ("tools/call", json!({"_meta": meta("2026-07-28")}), old, Err(-32602)),
         ];
         for (method, params, settled, expected) in rows {
             let object = params.as_object().cloned().unwrap_or_default();
             let era = choose(method, &object, Source::Stdio(*settled));
-            assert_eq!(
-                &era.map_err(|f| f.code),
-                expected,
-                "{method} {params} {settled:?}"
-            );
+            assert_eq!(&era.map_err(|f| f.code), expected, "{method} {params} {settled:?}");
         }
     }
 
     #[test]
     fn notifications_have_one_duty() {
         let gate = |version| {
-            gate_notification(&Headers {
-                version,
-                ..Headers::NONE
-            })
-            .map_err(|failure| failure.code)
+            gate_notification(&Headers { version, ..Headers::NONE }).map_err(|failure| failure.code)
         };
         assert_eq!(gate(Header::Absent), Ok(()));
         for version in Version::ALL {

@@ -19,12 +19,7 @@ pub struct Failure {
 
 impl Failure {
     fn new(code: i64, http_status: u16, message: impl Into<String>) -> Failure {
-        Failure {
-            code,
-            http_status,
-            message: message.into(),
-            data: None,
-        }
+        Failure { code, http_status, message: message.into(), data: None }
     }
 
     /// The body is not JSON.
@@ -49,11 +44,7 @@ impl Failure {
 
     /// The method does not exist in the era of the request.
     pub fn unknown_method(method: &str) -> Failure {
-        Failure::new(
-            -32601,
-            404,
-            format!("The method {method:?} is not known here."),
-        )
+        Failure::new(-32601, 404, format!("The method {method:?} is not known here."))
     }
 
     /// A header is missing or says something else than the body.
@@ -79,11 +70,7 @@ impl Failure {
 
     /// The bearer token is missing or wrong.
     pub fn unauthorized() -> Failure {
-        Failure::new(
-            -32001,
-            401,
-            "Send the bearer token in the Authorization header.",
-        )
+        Failure::new(-32001, 401, "Send the bearer token in the Authorization header.")
     }
 
     /// A resource that we do not have.

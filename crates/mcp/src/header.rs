@@ -42,9 +42,7 @@ fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
         return None;
     }
     let text = std::str::from_utf8(value).ok()?.trim_matches([' ', '\t']);
-    let Some(coded) = text
-        .strip_prefix("=?base64?")
-        .and_then(|rest| rest.strip_suffix("?="))
+    let Some(coded) = text.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="))
     else {
         return Some(Cow::Borrowed(text));
     };
@@ -65,11 +63,8 @@ pub struct Headers<'a> {
 
 impl Headers<'_> {
     /// No header at all.
-    pub const NONE: Headers<'static> = Headers {
-        version: Header::Absent,
-        method: Header::Absent,
-        name: Header::Absent,
-    };
+    pub const NONE: Headers<'static> =
+        Headers { version: Header::Absent, method: Header::Absent, name: Header::Absent };
 }
 
 #[cfg(test)]
@@ -93,10 +88,7 @@ mod tests {
         assert_eq!(read(&["a", "a"]), Header::Unusable);
         assert_eq!(read(&["gr\u{fc}n"]), Header::Unusable);
         assert_eq!(read(&["a\u{1}b"]), Header::Unusable);
-        assert_eq!(
-            Header::from_values([&b"\xff"[..]].into_iter()),
-            Header::Unusable
-        );
+        assert_eq!(Header::from_values([&b"\xff"[..]].into_iter()), Header::Unusable);
     }
 
     #[test]
@@ -113,15 +105,9 @@ mod tests {
             ("=?base64?Z2hp ZHJh?=", Header::Unusable),
             ("=?base64?/w==?=", Header::Unusable),
             // Half a marker, or one in other letters, is literal text.
-            (
-                "=?base64?Z2hpZHJhLmhlbHA=",
-                text("=?base64?Z2hpZHJhLmhlbHA="),
-            ),
+            ("=?base64?Z2hpZHJhLmhlbHA=", text("=?base64?Z2hpZHJhLmhlbHA=")),
             ("Z2hpZHJhLmhlbHA=?=", text("Z2hpZHJhLmhlbHA=?=")),
-            (
-                "=?BASE64?Z2hpZHJhLmhlbHA=?=",
-                text("=?BASE64?Z2hpZHJhLmhlbHA=?="),
-            ),
+            ("=?BASE64?Z2hpZHJhLmhlbHA=?=", text("=?BASE64?Z2hpZHJhLmhlbHA=?=")),
             ("=?base64?=", text("=?base64?=")),
         ];
         for (value, expected) in rows {

@@ -28,10 +28,7 @@ pub(crate) fn check(
              metadata does."
         )));
     }
-    if !Version::MODERN
-        .iter()
-        .any(|known| known.as_str() == version)
-    {
+    if !Version::MODERN.iter().any(|known| known.as_str() == version) {
         return Err(Failure::unsupported_version(version, &Version::MODERN));
     }
     if headers.is_some_and(|headers| !headers.method.says(method)) {
@@ -58,9 +55,7 @@ fn read_meta(params: &Map<String, Value>) -> Result<&str, Failure> {
         )));
     };
     let Some(version) = meta.get(VERSION).and_then(Value::as_str) else {
-        return Err(Failure::invalid_params(format!(
-            "params._meta needs {VERSION} as text."
-        )));
+        return Err(Failure::invalid_params(format!("params._meta needs {VERSION} as text.")));
     };
     if !meta.get(CAPABILITIES).is_some_and(Value::is_object) {
         return Err(Failure::invalid_params(format!(
@@ -68,9 +63,7 @@ fn read_meta(params: &Map<String, Value>) -> Result<&str, Failure> {
         )));
     }
     if !meta.get(CLIENT).is_none_or(Value::is_object) {
-        return Err(Failure::invalid_params(format!(
-            "params._meta {CLIENT} must be an object."
-        )));
+        return Err(Failure::invalid_params(format!("params._meta {CLIENT} must be an object.")));
     }
     Ok(version)
 }
@@ -85,8 +78,6 @@ fn named<'a>(method: &str, params: &'a Map<String, Value>) -> Result<Option<&'a 
     };
     match params.get(member).and_then(Value::as_str) {
         Some(name) if !name.trim().is_empty() => Ok(Some(name)),
-        _ => Err(Failure::invalid_params(format!(
-            "params.{member} must be text, not blank."
-        ))),
+        _ => Err(Failure::invalid_params(format!("params.{member} must be text, not blank."))),
     }
 }

@@ -78,12 +78,7 @@ pub fn success(id: &Id, result: Map<String, Value>) -> Value {
 
 /// The reply to a request that failed.
 pub fn error(id: &Id, failure: &Failure) -> Value {
-    jsonrpc::failure(
-        Some(id),
-        failure.code,
-        &failure.message,
-        failure.data.clone(),
-    )
+    jsonrpc::failure(Some(id), failure.code, &failure.message, failure.data.clone())
 }
 
 /// An error reply when there is no request to name: the id is left out, except
@@ -103,20 +98,14 @@ mod tests {
     use super::*;
 
     fn server() -> Implementation {
-        Implementation {
-            name: "s".into(),
-            version: "1".into(),
-        }
+        Implementation { name: "s".into(), version: "1".into() }
     }
 
     #[test]
     fn modern_results_are_dressed() {
         let bare = Map::from_iter([("tools".to_owned(), json!([]))]);
         let plain = decorate(Era::Modern, Shape::Plain, bare.clone(), &server());
-        assert_eq!(
-            Value::Object(plain),
-            json!({"tools": [], "resultType": "complete"})
-        );
+        assert_eq!(Value::Object(plain), json!({"tools": [], "resultType": "complete"}));
         let cacheable = decorate(Era::Modern, Shape::Cacheable, bare.clone(), &server());
         assert_eq!(
             Value::Object(cacheable),
@@ -126,27 +115,17 @@ mod tests {
             })
         );
         let legacy = Era::Legacy(Version::V2025_11_25);
-        assert_eq!(
-            decorate(legacy, Shape::Cacheable, bare.clone(), &server()),
-            bare
-        );
+        assert_eq!(decorate(legacy, Shape::Cacheable, bare.clone(), &server()), bare);
     }
 
     #[test]
     fn which_calls_are_cacheable() {
-        let tool = Call::CallTool {
-            name: "t".into(),
-            arguments: Map::new(),
-        };
+        let tool = Call::CallTool { name: "t".into(), arguments: Map::new() };
         for call in [Call::Ping, tool, Call::Initialize(Version::V2025_06_18)] {
             assert_eq!(call.shape(), Shape::Plain, "{call:?}");
         }
         let read = Call::ReadResource { uri: "u".into() };
-        let lists = [
-            Call::ListTools,
-            Call::ListResources,
-            Call::ListResourceTemplates,
-        ];
+        let lists = [Call::ListTools, Call::ListResources, Call::ListResourceTemplates];
         for call in lists.into_iter().chain([Call::Discover, read]) {
             assert_eq!(call.shape(), Shape::Cacheable, "{call:?}");
         }
@@ -154,11 +133,7 @@ mod tests {
 
     #[test]
     fn presentations() {
-        let hello = presentation(
-            &Call::Initialize(Version::V2025_06_18),
-            &server(),
-            "use help",
-        );
+        let hello = presentation(&Call::Initialize(Version::V2025_06_18), &server(), "use help");
         assert_eq!(
             Value::Object(hello),
             json!({
@@ -182,14 +157,8 @@ mod tests {
         let bare = r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"bad"}}"#;
         let null = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"bad"}}"#;
         assert_eq!(error_without_id(None, &failure).to_string(), bare);
-        assert_eq!(
-            error_without_id(Some(Version::V2025_11_25), &failure).to_string(),
-            bare
-        );
-        assert_eq!(
-            error_without_id(Some(Version::V2025_06_18), &failure).to_string(),
-            null
-        );
+        assert_eq!(error_without_id(Some(Version::V2025_11_25), &failure).to_string(), bare);
+        assert_eq!(error_without_id(Some(Version::V2025_06_18), &failure).to_string(), null);
     }
 
     #[test]

@@ -13,11 +13,8 @@ pub enum Version {
 
 impl Version {
     /// Every version, newest first.
-    pub const ALL: [Version; 3] = [
-        Version::V2026_07_28,
-        Version::V2025_11_25,
-        Version::V2025_06_18,
-    ];
+    pub const ALL: [Version; 3] =
+        [Version::V2026_07_28, Version::V2025_11_25, Version::V2025_06_18];
 
     /// The versions that can be named in request metadata.
     pub const MODERN: [Version; 1] = [Version::V2026_07_28];
@@ -33,9 +30,7 @@ impl Version {
 
     /// Reads a version that begins with `initialize`.
     pub fn legacy(text: &str) -> Option<Version> {
-        Self::ALL
-            .into_iter()
-            .find(|version| !version.is_modern() && version.as_str() == text)
+        Self::ALL.into_iter().find(|version| !version.is_modern() && version.as_str() == text)
     }
 
     /// Whether requests carry their own metadata.
