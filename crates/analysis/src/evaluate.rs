@@ -383,7 +383,7 @@ fn signed_if(value: Value, signed: bool) -> Value {
     }
 }
 
-fn unary(opcode: Opcode, a: u64) -> Option<u64> {
+pub(crate) fn unary(opcode: Opcode, a: u64) -> Option<u64> {
     Some(match opcode {
         Opcode::Int2Comp => a.wrapping_neg(),
         Opcode::IntNegate => !a,
@@ -392,7 +392,7 @@ fn unary(opcode: Opcode, a: u64) -> Option<u64> {
     })
 }
 
-fn binary(opcode: Opcode, a: u64, b: u64) -> Option<u64> {
+pub(crate) fn binary(opcode: Opcode, a: u64, b: u64) -> Option<u64> {
     let shift = u32::try_from(b).ok();
     Some(match opcode {
         Opcode::IntXor | Opcode::BoolXor => a ^ b,

@@ -1,9 +1,11 @@
 //! Jump tables: computed jumps whose destinations the decompiler's flow
 //! analysis finds.
 
+use crate::code::CodeReader;
 use crate::explore::Explorer;
+use crate::jump_tables::{self, Jump};
 use crate::pass::Stopped;
-use decompiler::{JumpTable, Limits};
+use decompiler::{JumpTable, Language, Limits};
 use program::{Address, Program, RefType, SourceType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,6 +28,7 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
         }
         let analysis = explorer.so_far();
         analysis.check()?;
+        let (mut resolved, open) = look(analysis.program, analysis.language, open, &mut hopeless);
         let functions: BTreeSet<u64> = open.iter().map(|(function, _)| *function).collect();
         let functions: Vec<u64> = functions.into_iter().collect();
         let tables = tables(analysis.program, analysis.decompiler, &functions);
@@ -34,7 +37,6 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
             .iter()
             .map(|t| (t.from.offset, t.cases.iter().map(|(_, to)| to.offset).collect()))
             .collect();
-        let mut resolved = Vec::new();
         for (function, at) in open {
             match found.get(&at) {
                 Some(targets) if !targets.is_empty() => {
@@ -53,6 +55,40 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
     hopeless.extend(explorer.take_open_jumps());
     explorer.give_up(&hopeless.into_iter().collect::<Vec<_>>())
 }
+
+/// Resolves what the code just before each jump tells. What is left may be a table that only
+/// the decompiler can read.
+fn look(
+    program: &mut Program,
+    language: &Language,
+    open: BTreeSet<(u64, u64)>,
+    hopeless: &mut BTreeSet<(u64, u64)>,
+) -> (Vec<Resolved>, BTreeSet<(u64, u64)>) {
+    let mut reader = CodeReader::new(language);
+    // Code of other processors finds its tables by registers that were set long before.
+    let self_contained =
+        matches!(language.processor(), "x86" | "AARCH64" | "RISCV") && language.pointer_size() == 8;
+    let mut resolved = Vec::new();
+    let mut rest = BTreeSet::new();
+    for (function, at) in open {
+        match jump_tables::look_at(program, &mut reader, Address::ram(at)) {
+            Jump::Table(targets) => resolved.push((function, at, distinct(&targets))),
+            Jump::Pointer if self_contained => {
+                hopeless.insert((function, at));
+            }
+            Jump::Pointer | Jump::Perhaps => {
+                rest.insert((function, at));
+            }
+        }
+    }
+    for (_, at, targets) in &resolved {
+        refer_to(program, Address::ram(*at), targets.iter().map(|to| Address::ram(*to)));
+    }
+    (resolved, rest)
+}
+
+/// A jump with its function and destinations.
+type Resolved = (u64, u64, Vec<u64>);
 
 fn distinct(targets: &[u64]) -> Vec<u64> {
     targets.iter().copied().collect::<BTreeSet<u64>>().into_iter().collect()
@@ -88,17 +124,16 @@ fn tables(
 /// Makes the flow references of each table's jump.
 fn refer(program: &mut Program, tables: &[JumpTable]) {
     for table in tables {
-        let Some(jump) = program.listing.instructions.get(&table.from) else { continue };
-        let kind = RefType::Flow(jump.flow);
         let targets: BTreeSet<Address> = table.cases.iter().map(|(_, to)| *to).collect();
-        for to in targets {
-            program.add_reference(
-                table.from,
-                to,
-                kind,
-                program::reference::MNEMONIC,
-                SourceType::Analysis,
-            );
-        }
+        refer_to(program, table.from, targets.into_iter());
+    }
+}
+
+/// Makes the flow references of one jump.
+fn refer_to(program: &mut Program, from: Address, targets: impl Iterator<Item = Address>) {
+    let Some(jump) = program.listing.instructions.get(&from) else { return };
+    let kind = RefType::Flow(jump.flow);
+    for to in targets {
+        program.add_reference(from, to, kind, program::reference::MNEMONIC, SourceType::Analysis);
     }
 }

@@ -1,0 +1,275 @@
+//! Values of a stretch of code as expressions over what is unknown at its start.
+
+use crate::evaluate::{binary, unary};
+use crate::values::{mask, sign_extend};
+use decompiler::{Opcode, PcodeOp, VarSpace, Varnode};
+use program::{Address, Program};
+use std::collections::HashMap;
+
+/// Most expressions kept for one stretch of code.
+const NODES: usize = 2048;
+/// Deepest nesting evaluated.
+const DEPTH: u32 = 64;
+
+/// An expression, by number; later ones never occur in earlier ones.
+pub(crate) type NodeId = u32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Node {
+    Constant(u64),
+    /// Something unknown, told apart by a number.
+    Unknown(u32),
+    Operation(Opcode, NodeId, Option<NodeId>, [u32; 3]),
+    /// What memory holds; loads across a store may differ.
+    Load(NodeId, u32, u32),
+}
+
+/// Expressions, and what registers and temporaries hold.
+#[derive(Default)]
+pub(crate) struct Expressions {
+    nodes: Vec<Node>,
+    known: HashMap<Node, NodeId>,
+    places: HashMap<(VarSpace, u64, u32), NodeId>,
+    unknowns: u32,
+    stores: u32,
+    big_endian: bool,
+}
+
+impl Expressions {
+    pub(crate) fn new(big_endian: bool) -> Expressions {
+        Expressions { big_endian, ..Expressions::default() }
+    }
+
+    fn node(&mut self, node: Node) -> NodeId {
+        if let Some(known) = self.known.get(&node) {
+            return *known;
+        }
+        if self.nodes.len() >= NODES {
+            return 0;
+        }
+        let id = self.nodes.len() as NodeId;
+        self.nodes.push(node);
+        self.known.insert(node, id);
+        id
+    }
+
+    fn unknown(&mut self) -> NodeId {
+        self.unknowns += 1;
+        self.node(Node::Unknown(self.unknowns))
+    }
+
+    /// Starts the next instruction: temporaries do not outlive one.
+    pub(crate) fn next_instruction(&mut self) {
+        self.places.retain(|(space, _, _), _| *space != VarSpace::Unique);
+    }
+
+    /// The expression of an operation's input.
+    pub(crate) fn get(&mut self, place: &Varnode) -> NodeId {
+        if place.is_constant() {
+            return self.node(Node::Constant(place.offset & mask(place.size)));
+        }
+        if place.space == VarSpace::Ram {
+            let address = self.node(Node::Constant(place.offset));
+            return self.node(Node::Load(address, place.size, self.stores));
+        }
+        let key = (place.space, place.offset, place.size);
+        if let Some(known) = self.places.get(&key) {
+            return *known;
+        }
+        let wide = self.places.iter().find(|((space, offset, size), _)| {
+            let same = *space == place.space && *offset == place.offset;
+            same && *size > place.size && !self.big_endian
+        });
+        let id = match wide.map(|((_, _, size), id)| (*size, *id)) {
+            Some((size, whole)) => {
+                let low = self.node(Node::Constant(0));
+                let sizes = [place.size, size, 4];
+                self.node(Node::Operation(Opcode::Subpiece, whole, Some(low), sizes))
+            }
+            None => self.unknown(),
+        };
+        self.places.insert(key, id);
+        id
+    }
+
+    fn put(&mut self, place: &Varnode, id: NodeId) {
+        if place.space == VarSpace::Ram {
+            self.stores += 1;
+            return;
+        }
+        let end = place.offset.saturating_add(u64::from(place.size));
+        self.places.retain(|(space, offset, size), _| {
+            *space != place.space
+                || *offset >= end
+                || offset.saturating_add(u64::from(*size)) <= place.offset
+        });
+        self.places.insert((place.space, place.offset, place.size), id);
+    }
+
+    /// Applies one operation that does not branch.
+    pub(crate) fn apply(&mut self, op: &PcodeOp) {
+        if op.opcode == Opcode::Store {
+            self.stores += 1;
+        }
+        let Some(output) = op.output else { return };
+        let id = self.result(op, output.size).unwrap_or_else(|| self.unknown());
+        self.put(&output, id);
+    }
+
+    /// Forgets what one operation writes: it may or may not happen.
+    pub(crate) fn apply_maybe(&mut self, op: &PcodeOp) {
+        if op.opcode == Opcode::Store {
+            self.stores += 1;
+        }
+        if let Some(output) = op.output {
+            let id = self.unknown();
+            self.put(&output, id);
+        }
+    }
+
+    fn result(&mut self, op: &PcodeOp, size: u32) -> Option<NodeId> {
+        let first = op.inputs.first()?;
+        match op.opcode {
+            Opcode::Load => {
+                let address = self.get(op.inputs.get(1).filter(|_| op.is_ram_access())?);
+                Some(self.node(Node::Load(address, size, self.stores)))
+            }
+            Opcode::Copy => Some(self.get(first)),
+            Opcode::CallOther => None,
+            opcode if op.inputs.len() <= 2 => {
+                let a = self.get(first);
+                let second = op.inputs.get(1);
+                let b = second.map(|second| self.get(second));
+                let sizes = [size, first.size, second.map_or(0, |second| second.size)];
+                Some(self.node(Node::Operation(opcode, a, b, sizes)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The parts of an expression, itself included, the outermost first.
+    pub(crate) fn parts(&self, root: NodeId) -> Vec<NodeId> {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut stack = vec![root];
+        let mut parts = Vec::new();
+        while let Some(id) = stack.pop() {
+            let Some(seen) = seen.get_mut(id as usize) else { continue };
+            if std::mem::replace(seen, true) {
+                continue;
+            }
+            parts.push(id);
+            match self.nodes[id as usize] {
+                Node::Operation(_, a, b, _) => stack.extend(std::iter::once(a).chain(b)),
+                Node::Load(address, _, _) => stack.push(address),
+                Node::Constant(_) | Node::Unknown(_) => {}
+            }
+        }
+        parts.sort_unstable_by(|a, b| b.cmp(a));
+        parts
+    }
+
+    /// Whether a part is a constant.
+    pub(crate) fn is_constant(&self, id: NodeId) -> bool {
+        matches!(self.nodes.get(id as usize), Some(Node::Constant(_)))
+    }
+
+    /// Whether an expression reads memory at an address that depends on a number for which
+    /// `is_table` answers true.
+    pub(crate) fn loads_from(&self, root: NodeId, is_table: impl Fn(u64) -> bool) -> bool {
+        let loads = self.parts(root).into_iter().filter_map(|id| match self.nodes[id as usize] {
+            Node::Load(address, _, _) => Some(address),
+            _ => None,
+        });
+        let mut bases = loads.flat_map(|address| self.parts(address));
+        bases.any(|id| matches!(self.nodes[id as usize], Node::Constant(n) if is_table(n)))
+    }
+}
+
+/// Evaluates expressions with one of their parts given.
+pub(crate) struct Evaluation<'a> {
+    expressions: &'a Expressions,
+    program: &'a Program,
+    values: Vec<Option<Option<u64>>>,
+}
+
+impl<'a> Evaluation<'a> {
+    pub(crate) fn new(expressions: &'a Expressions, program: &'a Program) -> Evaluation<'a> {
+        Evaluation { expressions, program, values: vec![None; expressions.nodes.len()] }
+    }
+
+    /// Gives a part a value, and forgets what followed from an earlier one.
+    pub(crate) fn set(&mut self, part: NodeId, value: u64) {
+        self.values.fill(None);
+        if let Some(slot) = self.values.get_mut(part as usize) {
+            *slot = Some(Some(value));
+        }
+    }
+
+    /// The value of an expression, if it depends on nothing unknown.
+    pub(crate) fn value(&mut self, id: NodeId) -> Option<u64> {
+        self.evaluate(id, 0)
+    }
+
+    fn evaluate(&mut self, id: NodeId, depth: u32) -> Option<u64> {
+        if depth > DEPTH {
+            return None;
+        }
+        if let Some(known) = *self.values.get(id as usize)? {
+            return known;
+        }
+        let value = match self.expressions.nodes[id as usize] {
+            Node::Constant(value) => Some(value),
+            Node::Unknown(_) => None,
+            Node::Load(address, size, _) => self.evaluate(address, depth + 1).and_then(|at| {
+                let at = Address::ram(at);
+                let fixed = crate::explore::is_constant(self.program, at);
+                fixed.then(|| self.program.memory.read_uint(at, size))?
+            }),
+            Node::Operation(opcode, a, b, sizes) => {
+                let a = self.evaluate(a, depth + 1);
+                let b = b.map(|b| self.evaluate(b, depth + 1));
+                match b {
+                    None => a.and_then(|a| one(opcode, a, sizes)),
+                    Some(b) => a.zip(b).and_then(|(a, b)| two(opcode, a, b, sizes)),
+                }
+            }
+        };
+        self.values[id as usize] = Some(value);
+        value
+    }
+}
+
+fn one(opcode: Opcode, a: u64, [size, from, _]: [u32; 3]) -> Option<u64> {
+    let value = match opcode {
+        Opcode::IntZExt => a & mask(from),
+        Opcode::IntSExt => sign_extend(a, from),
+        opcode => unary(opcode, a)?,
+    };
+    Some(value & mask(size))
+}
+
+fn two(opcode: Opcode, a: u64, b: u64, [size, from, other]: [u32; 3]) -> Option<u64> {
+    let signed = (sign_extend(a, from), sign_extend(b, other));
+    let value = match opcode {
+        Opcode::IntAdd => a.wrapping_add(b),
+        Opcode::IntSub => a.wrapping_sub(b),
+        Opcode::IntAnd => a & b,
+        Opcode::IntOr => a | b,
+        Opcode::Subpiece => a.checked_shr(u32::try_from(b).ok()?.checked_mul(8)?).unwrap_or(0),
+        Opcode::IntCarry => u64::from((a.wrapping_add(b) & mask(from)) < a),
+        Opcode::IntSBorrow => {
+            let exact = i128::from(signed.0 as i64) - i128::from(signed.1 as i64);
+            u64::from(exact != i128::from(sign_extend(a.wrapping_sub(b), from) as i64))
+        }
+        Opcode::IntSCarry => {
+            let exact = i128::from(signed.0 as i64) + i128::from(signed.1 as i64);
+            u64::from(exact != i128::from(sign_extend(a.wrapping_add(b), from) as i64))
+        }
+        Opcode::IntSLess | Opcode::IntSLessEqual | Opcode::IntSRight => {
+            let b = if opcode == Opcode::IntSRight { b } else { signed.1 };
+            binary(opcode, signed.0, b)?
+        }
+        opcode => binary(opcode, a, b)?,
+    };
+    Some(value & mask(size))
+}
