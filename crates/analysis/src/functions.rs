@@ -32,6 +32,7 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     switches::resolve(&mut explorer)?;
     let explored = explorer.finish();
     define(analysis.program, &explored);
+    crate::process_entry::mark(analysis.program, analysis.language);
     analysis.step(1.0)
 }
 

@@ -21,6 +21,7 @@ mod mangled;
 mod no_return;
 mod operands;
 mod pass;
+mod process_entry;
 mod prototypes;
 mod refer;
 mod referenced;

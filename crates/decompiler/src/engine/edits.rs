@@ -8,7 +8,9 @@ use ghidra_decompiler::database::Database;
 use ghidra_decompiler::error::Result;
 use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::varnode::Varnode;
-use program::{Address as Place, CommentKind, FlowOverride, Function, LocalVariable, Program};
+use program::{
+    Address as Place, CommentKind, FlowOverride, FlowType, Function, LocalVariable, Program,
+};
 
 use super::prototype::place;
 use super::symbols::{Symbols, engine_name};
@@ -101,6 +103,13 @@ pub(crate) fn feed_flow(
         let inside = program.listing.instructions.range(range.start..=range.end);
         for (address, instruction) in inside {
             let change = match instruction.flow_override {
+                // The jump a thunk consists of is a call in all but name.
+                FlowOverride::None
+                    if function.thunk_of.is_some()
+                        && instruction.flow == FlowType::ComputedJump =>
+                {
+                    "callreturn"
+                }
                 FlowOverride::None => continue,
                 FlowOverride::Branch => "branch",
                 FlowOverride::Call => "call",

@@ -1,0 +1,28 @@
+//! The function that a new process starts at: nobody calls it, and its arguments lie where the
+//! system puts them.
+
+use decompiler::Language;
+use program::{Address, Program};
+
+/// The convention of such functions, where the compiler specification has one.
+const CONVENTION: &str = "processEntry";
+/// Where an ELF header names the entry.
+const ENTRY_FIELD: u64 = 24;
+
+/// Gives the entry of an ELF program its convention.
+pub(crate) fn mark(program: &mut Program, language: &Language) {
+    let known = language.calling_conventions().iter().any(|name| name == CONVENTION);
+    if !known || !program.info.executable_format.contains("ELF") {
+        return;
+    }
+    let Some(field) = program.info.image_base.checked_add(ENTRY_FIELD) else { return };
+    let entry = program.references.from(Address::ram(field)).next().map(|reference| reference.to);
+    // Code in another instruction set is entered through a stub of the system's.
+    if let Some(entry) = entry.filter(|entry| program.mode_at(*entry) == 0) {
+        program.functions.edit(entry, |function| {
+            if function.signature.convention.is_none() {
+                function.signature.convention = Some(CONVENTION.into());
+            }
+        });
+    }
+}
