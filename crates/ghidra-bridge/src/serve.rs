@@ -4,8 +4,8 @@ use crate::{hints, opening, progress, say};
 use anyhow::Context;
 use api::{Bridge, BridgeOptions};
 use engine::{AnalysisKind, Session};
-use serde_json::json;
-use server::config::{AnalysisMode, Command, Config};
+use serde_json::{Value, json};
+use server::config::{AnalysisMode, Command, Config, Outbound};
 use server::{Bound, RequestLog, Running, Service, Stop};
 use std::io::Write;
 use std::process::ExitCode;
@@ -17,9 +17,6 @@ const STACK: usize = 16 << 20;
 
 /// Serves until something ends it.
 pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
-    if config.outbound.is_some() {
-        anyhow::bail!("ws_url is not available yet: listen with port and path instead");
-    }
     let log = RequestLog::open(&config.log).context("the log cannot be opened")?;
     let session = opening::open(&config.opening)?;
     let bridge = Arc::new(Bridge::new(session.clone(), options(config, &session)));
@@ -32,6 +29,9 @@ pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let service = Service::new(bridge, config, log, stop.clone());
     let served = runtime.block_on(async {
         tokio::spawn(end_on_signals(stop));
+        if let Some(outbound) = &config.outbound {
+            return serve_outbound(config, outbound, &session, &service).await;
+        }
         match config.command {
             Command::Stdio => serve_pipes(config, &session, &service).await,
             Command::Serve | Command::Ws | Command::Mcp => {
@@ -80,6 +80,36 @@ async fn serve_pipes(
     Ok(())
 }
 
+async fn serve_outbound(
+    config: &Config,
+    outbound: &Outbound,
+    session: &Session,
+    service: &Arc<Service>,
+) -> anyhow::Result<()> {
+    let stream = server::connect(outbound, config.token.as_ref(), config.limits).await?;
+    if let Some(deadline) = outbound.exit_deadline {
+        tokio::spawn(enforce(deadline, service.stopped()));
+    }
+    analyse_first(config, session).await;
+    let url = server::redacted(&outbound.url);
+    print_ready(&json!({ "ws": url }), config, service);
+    say(&format!("Serving {} to {url}. Press Ctrl-C to end.", service.program_name()));
+    analyse_beside(config, session);
+    server::serve_outbound(stream, Arc::clone(service)).await;
+    Ok(())
+}
+
+/// Ends the process when it outlives its session by too much.
+async fn enforce(deadline: Duration, stop: Stop) {
+    stop.stopped().await;
+    // A thread: the runtime may be busy with ending.
+    std::thread::spawn(move || {
+        std::thread::sleep(deadline);
+        say("ghidra-bridge: exit_deadline_sec has passed");
+        std::process::exit(1);
+    });
+}
+
 async fn analyse_first(config: &Config, session: &Session) {
     if config.opening.analysis != AnalysisMode::Wait {
         return;
@@ -107,10 +137,15 @@ fn start_analysis(session: &Session) {
 
 /// The ready line for programs, the hints for people.
 fn announce(config: &Config, service: &Service, running: &Running) {
+    print_ready(&json!({ "ws": running.websocket, "mcp": running.mcp }), config, service);
+    say(&hints::connect_lines(&service.program_name(), running, config.token.is_some()));
+}
+
+fn print_ready(addresses: &Value, config: &Config, service: &Service) {
     let ready = json!({
         "event": "ready",
-        "ws": running.websocket,
-        "mcp": running.mcp,
+        "ws": addresses["ws"],
+        "mcp": addresses["mcp"],
         "session_id": service.session_id(),
         "program_name": service.program_name(),
         "token": if config.token.is_some() { "configured" } else { "disabled" },
@@ -119,7 +154,6 @@ fn announce(config: &Config, service: &Service, running: &Running) {
     });
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{ready}").and_then(|()| out.flush());
-    say(&hints::connect_lines(&service.program_name(), running, config.token.is_some()));
 }
 
 /// The first signal ends the server in good order, the second at once.

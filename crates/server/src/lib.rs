@@ -21,3 +21,4 @@ pub use mcp::tools::Catalog;
 pub use running::{Bound, Running};
 pub use service::Service;
 pub use shutdown::{Stop, watch_signals};
+pub use websocket::outbound::{OutboundError, connect, redacted, serve as serve_outbound};

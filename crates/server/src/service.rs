@@ -42,6 +42,11 @@ impl Service {
         self.bridge.program_name()
     }
 
+    /// The signal that ends it.
+    pub fn stopped(&self) -> Stop {
+        self.stop.clone()
+    }
+
     /// Whether a method may change anything, the session included.
     pub(crate) fn changes_something(&self, method: &str) -> bool {
         api::registry().find(method).is_some_and(|method| !method.effects().read_only)

@@ -2,8 +2,10 @@
 //! out by saying nothing.
 
 mod connection;
+mod dialogue;
 mod frame;
 mod handshake;
+pub(crate) mod outbound;
 mod outbox;
 
 use crate::service::Service;

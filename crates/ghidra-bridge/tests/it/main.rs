@@ -4,6 +4,7 @@
 mod mcp_eras;
 mod mcp_http;
 mod mcp_tools;
+mod outbound;
 mod pipes;
 mod post;
 mod raw;

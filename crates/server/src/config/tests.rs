@@ -93,10 +93,10 @@ fn values_are_read() {
     assert!(config.token.is_none(), "a blank value counts as absent");
 
     let config =
-        read(Command::Ws, &["f", "ws_url=wss://h/x", "exit_deadline_sec=5", "session_id=s"])
+        read(Command::Ws, &["f", "ws_url=ws://h/x", "exit_deadline_sec=5", "session_id=s"])
             .expect("outbound");
     let outbound = config.outbound.expect("outbound");
-    assert_eq!(outbound.url, "wss://h/x");
+    assert_eq!(outbound.url, "ws://h/x");
     assert_eq!(outbound.exit_deadline, Some(std::time::Duration::from_secs(5)));
     assert!(config.websocket.is_none());
 }
@@ -139,6 +139,7 @@ fn mistakes_are_named() {
         (Ws, &["f", "ws_url=ws://h", "host=h"], "ws_url cannot be combined with host"),
         (Ws, &["f", "ws_url=ws://h", "path=/p"], "ws_url cannot be combined with path"),
         (Ws, &["f", "ws_url=http://h"], "ws_url must begin"),
+        (Ws, &["f", "ws_url=wss://h"], "ws_url cannot be wss"),
         (Ws, &["f", "path=/a b"], "path must be a plain path"),
         (Ws, &["f", "path=/a?b"], "path must be a plain path"),
         (Ws, &["f", "session_id=a\nb"], "session_id"),

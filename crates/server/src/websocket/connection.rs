@@ -1,13 +1,10 @@
 //! One WebSocket client, from the ready notification to the close.
 
+use super::dialogue::Dialogue;
 use super::frame::{self, Frame, FrameError, Opcode};
 use super::outbox::{Outbox, Outgoing};
-use crate::lane::{Lane, Work};
 use crate::service::Service;
-use api::{CallContext, CancelToken, Transport};
 use bytes::{BufMut, BytesMut};
-use jsonrpc::{Envelope, Message};
-use serde_json::{Map, Value};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,8 +14,6 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{interval, timeout};
 
-/// More requests than this wait in the socket, not in memory.
-const MOST_WAITING: usize = 1024;
 /// A client that says nothing for this long is asked whether it is there, and
 /// dropped when it still says nothing for as long again.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -38,34 +33,16 @@ pub(super) async fn serve(
     service: Arc<Service>,
 ) {
     let (mut read, write) = stream.into_split();
-    let outbox = Arc::new(Outbox::default());
-    outbox.push(Outgoing::Text(ready(&service)));
+    let dialogue = Dialogue::begin(service);
+    let outbox = Arc::clone(&dialogue.outbox);
     let writer = tokio::spawn(send_all(write, Arc::clone(&outbox)));
-    let lane = Lane::new();
-    let carer = tokio::spawn(Arc::clone(&lane).look_after());
-    let mut session = Conversation {
-        lane,
-        outbox: Arc::clone(&outbox),
-        cancel: CancelToken::new(),
-        service,
-        buffer: early,
-        last_heard: Instant::now(),
-        asked: false,
-    };
+    let mut session =
+        Conversation { dialogue, buffer: early, last_heard: Instant::now(), asked: false };
     let Err(end) = session.listen(&mut read).await;
     session.part(end, place).await;
-    carer.abort();
     let _ = timeout(FAREWELL, writer).await;
     outbox.abandon();
     drain(&mut read).await;
-}
-
-/// The first message on every connection.
-fn ready(service: &Service) -> String {
-    let mut params = Map::new();
-    params.insert("session_id".into(), service.bridge.session_id().into());
-    params.insert("program_name".into(), service.bridge.program_name().into());
-    jsonrpc::notification("ghidra.ready", params).to_string()
 }
 
 /// Why a conversation is over.
@@ -85,10 +62,7 @@ impl End {
 }
 
 struct Conversation {
-    lane: Arc<Lane<Job>>,
-    outbox: Arc<Outbox>,
-    cancel: CancelToken,
-    service: Arc<Service>,
+    dialogue: Dialogue,
     buffer: BytesMut,
     last_heard: Instant,
     asked: bool,
@@ -96,15 +70,13 @@ struct Conversation {
 
 impl Conversation {
     async fn listen(&mut self, read: &mut OwnedReadHalf) -> Result<Infallible, End> {
-        let stop = self.service.stop.clone();
+        let stop = self.dialogue.service.stop.clone();
         let mut patience = interval(Duration::from_secs(1));
         loop {
             self.take_frames()?;
             self.buffer.reserve(CHUNK);
             let mut piece = (&mut self.buffer).limit(CHUNK);
-            let progress = self.lane.progress();
-            let open =
-                progress.waiting < MOST_WAITING && progress.size < 2 * self.service.limits.max_body;
+            let open = self.dialogue.takes_more();
             tokio::select! {
                 biased;
                 () = stop.stopped() => return Err(End::stopping()),
@@ -119,10 +91,10 @@ impl Conversation {
                 _ = patience.tick() => self.check_silence()?,
             }
             tokio::select! {
-                () = self.outbox.has_room() => {}
+                () = self.dialogue.outbox.has_room() => {}
                 () = stop.stopped() => return Err(End::stopping()),
             }
-            if self.outbox.has_ended() {
+            if self.dialogue.outbox.has_ended() {
                 return Err(End::Said);
             }
         }
@@ -137,13 +109,13 @@ impl Conversation {
         }
         self.asked = true;
         self.last_heard = Instant::now();
-        self.outbox.push(Outgoing::Ping);
+        self.dialogue.outbox.push(Outgoing::Ping);
         Ok(())
     }
 
     fn take_frames(&mut self) -> Result<(), End> {
         loop {
-            match frame::decode(&mut self.buffer, self.service.limits.max_body) {
+            match frame::decode(&mut self.buffer, self.dialogue.service.limits.max_body) {
                 Ok(None) => return Ok(()),
                 Ok(Some(frame)) => self.take_frame(frame)?,
                 Err(FrameError::Unmasked) => return Err(End::Gone),
@@ -170,7 +142,7 @@ impl Conversation {
                 Err(unsupported("only text messages are supported"))
             }
             Opcode::Ping => {
-                self.outbox.push(Outgoing::Pong(payload.to_vec()));
+                self.dialogue.outbox.push(Outgoing::Pong(payload.to_vec()));
                 Ok(())
             }
             Opcode::Pong => Ok(()),
@@ -185,93 +157,27 @@ impl Conversation {
         if std::str::from_utf8(text).is_err() {
             return Err(unsupported("the text is not UTF-8"));
         }
-        match jsonrpc::read(text) {
-            Message::Call(call) => {
-                let exclusive = self.service.changes_something(&call.method);
-                // Giving up a write half-way helps nobody: it is done or not done.
-                let cancel = if exclusive { CancelToken::new() } else { self.cancel.clone() };
-                self.lane.push(Job {
-                    call,
-                    size: text.len(),
-                    exclusive,
-                    cancel,
-                    outbox: Arc::clone(&self.outbox),
-                    service: Arc::clone(&self.service),
-                });
-            }
-            Message::Response => {}
-            Message::Refused(reply) => self.outbox.push(Outgoing::Text(reply.to_string())),
-        }
+        self.dialogue.take(text);
         Ok(())
     }
 
     /// Ends the conversation: reads are given up, writes that were received
     /// are carried out before the close is answered.
     async fn part(&mut self, end: End, place: OwnedSemaphorePermit) {
-        self.cancel.cancel();
-        match end {
-            End::Said => return self.lane.clear(),
-            End::Gone => self.outbox.abandon(),
-            End::Close(..) => {}
+        if matches!(end, End::Gone) {
+            self.dialogue.outbox.abandon();
         }
-        self.lane.drop_reads();
-        let _ = timeout(FAREWELL, self.lane.finish_writes()).await;
+        let _ = timeout(FAREWELL, self.dialogue.end()).await;
         // Who hears the goodbye may come back at once and find the place free.
         drop(place);
         if let End::Close(code, reason) = end {
-            self.outbox.push(Outgoing::Close(code, reason));
+            self.dialogue.outbox.push(Outgoing::Close(code, reason));
         }
     }
 }
 
 fn unsupported(reason: &str) -> End {
     End::Close(1003, reason.into())
-}
-
-/// One request or notification.
-struct Job {
-    call: Envelope,
-    size: usize,
-    exclusive: bool,
-    cancel: CancelToken,
-    outbox: Arc<Outbox>,
-    service: Arc<Service>,
-}
-
-impl Work for Job {
-    fn is_exclusive(&self) -> bool {
-        self.exclusive
-    }
-
-    fn size(&self) -> usize {
-        self.size
-    }
-
-    fn run(self) {
-        let Job { call, exclusive, cancel, outbox, service, .. } = self;
-        let started = Instant::now();
-        let context = CallContext { transport: Transport::WebSocket, cancel };
-        let answer = service.bridge.call(&call.method, Value::Object(call.params), &context);
-        let failed = answer.as_ref().err().map(api::BridgeError::status);
-        service.log.websocket(call.id.as_ref(), &call.method, failed, started.elapsed());
-        if let Some(id) = &call.id {
-            let reply = match answer {
-                Ok(result) => jsonrpc::success(id, result),
-                Err(error) => jsonrpc::failure(
-                    Some(id),
-                    jsonrpc::code::METHOD_FAILED,
-                    &error.message,
-                    Some(error.to_json()),
-                ),
-            };
-            outbox.push_blocking(Outgoing::Text(reply.to_string()));
-        }
-        // Only a call that changes something can have ended the session.
-        if exclusive && service.bridge.is_shutting_down() {
-            outbox.push(Outgoing::Close(1000, "agent shutdown".into()));
-            service.stop.stop();
-        }
-    }
 }
 
 /// Sends until the outbox ends, many messages at a time.

@@ -34,6 +34,8 @@ struct State {
     size: usize,
     /// No more messages are taken: the last one is a close, or the peer is gone.
     ended: bool,
+    /// The last one is a close.
+    goodbye: bool,
 }
 
 /// The queue between the workers and the writer of one connection.
@@ -53,7 +55,8 @@ impl Outbox {
         if state.ended {
             return;
         }
-        state.ended = matches!(message, Outgoing::Close(..));
+        state.goodbye = matches!(message, Outgoing::Close(..));
+        state.ended = state.goodbye;
         state.size += message.size();
         state.messages.push(message);
         drop(state);
@@ -116,6 +119,11 @@ impl Outbox {
         self.room.notify_all();
         self.emptied.notify_waiters();
         self.filled.notify_one();
+    }
+
+    /// Whether a close was pushed.
+    pub fn has_said_goodbye(&self) -> bool {
+        self.state.lock().goodbye
     }
 
     /// Whether the last message was pushed.
