@@ -199,8 +199,13 @@ impl Peer {
         method: &str,
         params: Option<Json>,
     ) -> Result<Option<u16>, LinkError> {
+        let params = match self.era {
+            Era::Modern => Some(with_metadata(params.unwrap_or_default(), &self.version)),
+            Era::Legacy => params,
+        };
+        let headers = self.request_headers(method, params.as_ref().unwrap_or(&Json::Null));
         let message = obj! { "jsonrpc": "2.0", "method": method }.with_some("params", params);
-        self.notify_raw(message.to_string().into(), &[]).await
+        self.notify_raw(message.to_string().into(), &headers).await
     }
 
     /// The same with bytes of one's own.
@@ -217,6 +222,10 @@ impl Peer {
             + self.options.limits.idle.min(std::time::Duration::from_secs(5));
         while let Ok(incoming) = tokio::time::timeout_at(until, self.link.next()).await {
             match incoming {
+                // A refusal belongs to this message, whatever id it carries.
+                Incoming::Message(message, quirks) if message.kind == Kind::Error => {
+                    self.look(&message, quirks);
+                }
                 Incoming::Message(message, quirks) => self.unasked(&message, quirks).await,
                 Incoming::HttpEnd(_) | Incoming::Closed(_) | Incoming::Oversize => break,
                 Incoming::Side(bytes) => self.noise(&bytes),

@@ -125,7 +125,7 @@ fn idle(exchange: &Exchange) -> Finding {
 
 fn total(exchange: &Exchange) -> Finding {
     let limit = format!("nothing within {} (total limit)", seconds(exchange.limits.total));
-    if exchange.comments > 0 {
+    if exchange.comments as usize > exchange.unrelated {
         return Finding::new(
             "endless-stream",
             Severity::High,

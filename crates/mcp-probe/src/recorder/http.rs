@@ -28,7 +28,7 @@ pub async fn proxy(
         "recording http://127.0.0.1:{port}{} -> {url}",
         crate::trail::redact::path(&url.path)
     );
-    let (tap, onlooker) = Tap::start(trail);
+    let tap = Tap::start(trail);
     let rewrite = !keep_host && !url.is_loopback();
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
         .map_err(|error| error.to_string())?;
@@ -48,8 +48,7 @@ pub async fn proxy(
     }
     talks.abort_all();
     while talks.join_next().await.is_some() {}
-    drop(tap);
-    let totals = tokio::task::spawn_blocking(move || onlooker.join().unwrap_or_default()).await;
+    let totals = tokio::task::spawn_blocking(move || tap.finish()).await;
     Ok(totals.unwrap_or_default())
 }
 

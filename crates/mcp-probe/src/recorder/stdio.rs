@@ -24,7 +24,7 @@ pub async fn wrap(command: &Command, trail: Trail) -> Result<(i32, Totals), Stri
         .kill_on_drop(true);
     let failed = |error: io::Error| format!("{} could not be started: {error}", command.program);
     let mut child = builder.spawn().map_err(failed)?;
-    let (tap, onlooker) = Tap::start(trail);
+    let tap = Tap::start(trail);
     let pipe = |what: &str| format!("the {what} of the command is missing");
     let stdin = child.stdin.take().ok_or(pipe("input"))?.into_owned_fd().map_err(failed)?;
     let stdout = child.stdout.take().ok_or(pipe("output"))?.into_owned_fd().map_err(failed)?;
@@ -41,6 +41,7 @@ pub async fn wrap(command: &Command, trail: Trail) -> Result<(i32, Totals), Stri
         let file = std::fs::File::from(stdout);
         pump(file, Unbuffered, &from_child, Side::Server, Channel::Stdout);
     });
+    let last = tap.clone();
     let errors = std::thread::spawn(move || {
         let file = std::fs::File::from(stderr);
         pump(file, io::stderr(), &tap, Side::Server, Channel::Stderr);
@@ -49,19 +50,10 @@ pub async fn wrap(command: &Command, trail: Trail) -> Result<(i32, Totals), Stri
     // What the command wrote before its end must still get through.
     let drained =
         tokio::task::spawn_blocking(move || (output.join().is_ok(), errors.join().is_ok()));
+    // What the command started may still hold its pipes open.
     let _ = tokio::time::timeout(Duration::from_secs(2), drained).await;
-    let totals = finish(onlooker).await;
-    Ok((code, totals))
-}
-
-/// The input thread still holds a handle, so the end of the recording is waited
-/// for only a moment: everything was flushed line by line.
-async fn finish(onlooker: std::thread::JoinHandle<Totals>) -> Totals {
-    let until = std::time::Instant::now() + Duration::from_millis(500);
-    while !onlooker.is_finished() && std::time::Instant::now() < until {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    if onlooker.is_finished() { onlooker.join().unwrap_or_default() } else { Totals::new() }
+    let totals = tokio::task::spawn_blocking(move || last.finish()).await;
+    Ok((code, totals.unwrap_or_default()))
 }
 
 async fn wait(child: &mut tokio::process::Child) -> i32 {

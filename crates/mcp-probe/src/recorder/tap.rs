@@ -9,12 +9,14 @@ use bytes::{Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Longest message that is written down whole.
 const LONGEST: usize = 256 << 20;
 /// Chunks that may wait before forwarding has to wait too: bounds the memory.
 const WAITING: usize = 512;
+/// Longest wait for what is still to be written down at the end.
+const LONGEST_FINISH: Duration = Duration::from_secs(60);
 
 /// What is passed to the onlooker.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ enum Seen {
     Bytes(u64, Side, Channel, Bytes),
     End(u64, Side, Channel),
     Remark(String),
+    Finish(SyncSender<Totals>),
 }
 
 /// Bytes forwarded, per direction and channel, with their hash.
@@ -34,11 +37,19 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Starts the onlooker. It ends when the last handle is gone.
-    pub fn start(trail: Trail) -> (Tap, JoinHandle<Totals>) {
+    /// Starts the onlooker.
+    pub fn start(trail: Trail) -> Tap {
         let (sender, receiver) = sync_channel(WAITING);
-        let thread = std::thread::spawn(move || Onlooker::new(trail).run(&receiver));
-        (Tap { sender }, thread)
+        std::thread::spawn(move || Onlooker::new(trail).run(&receiver));
+        Tap { sender }
+    }
+
+    /// Waits until everything passed so far is written down, and ends the
+    /// onlooker. Blocks.
+    pub fn finish(&self) -> Totals {
+        let (sender, receiver) = sync_channel(1);
+        let _ = self.sender.send(Seen::Finish(sender));
+        receiver.recv_timeout(LONGEST_FINISH).unwrap_or_default()
     }
 
     /// Bytes that were forwarded.
@@ -79,14 +90,21 @@ impl Onlooker {
         Onlooker { trail, lines: HashMap::new(), talks: HashMap::new(), totals: BTreeMap::new() }
     }
 
-    fn run(mut self, receiver: &Receiver<Seen>) -> Totals {
+    fn run(mut self, receiver: &Receiver<Seen>) {
         while let Ok(seen) = receiver.recv() {
             match seen {
                 Seen::Bytes(conn, side, channel, bytes) => self.bytes(conn, side, channel, &bytes),
                 Seen::End(conn, side, channel) => self.end(conn, side, channel),
                 Seen::Remark(text) => self.trail.remark(&text),
+                Seen::Finish(sender) => {
+                    let _ = sender.send(self.sum_up());
+                    return;
+                }
             }
         }
+    }
+
+    fn sum_up(&mut self) -> Totals {
         let totals: Totals = std::mem::take(&mut self.totals)
             .into_iter()
             .map(|(name, (count, hash))| (name, (count, hex(&hash.finalize()))))

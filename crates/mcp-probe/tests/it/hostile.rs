@@ -6,8 +6,9 @@ use std::process::Command;
 
 /// The program with at most this much address space, in KiB.
 fn bounded(limit: u32, total: u32, target: &str, trail: &str) -> Ran {
+    let idle = total / 2;
     let script = format!(
-        "ulimit -v {limit}; exec '{PROBE}' doctor --json --timeout-idle 3s --timeout-total {total}s --record '{trail}' {target}"
+        "ulimit -v {limit}; exec '{PROBE}' doctor --json --timeout-idle {idle}s --timeout-total {total}s --record '{trail}' {target}"
     );
     run(Command::new("sh").args(["-c", &script]))
 }
