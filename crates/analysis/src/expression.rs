@@ -168,6 +168,22 @@ impl Expressions {
         parts
     }
 
+    /// The value that a part's operand has when the part, if it adds or takes
+    /// away a constant, has the value given.
+    pub(crate) fn before_offset(&self, part: NodeId, value: u64) -> u64 {
+        let Some(Node::Operation(opcode, _, Some(by), [size, _, _])) =
+            self.nodes.get(part as usize).copied()
+        else {
+            return value;
+        };
+        let Some(Node::Constant(by)) = self.nodes.get(by as usize).copied() else { return value };
+        match opcode {
+            Opcode::IntAdd => value.wrapping_sub(by) & mask(size),
+            Opcode::IntSub => value.wrapping_add(by) & mask(size),
+            _ => value,
+        }
+    }
+
     /// Whether a part is a constant.
     pub(crate) fn is_constant(&self, id: NodeId) -> bool {
         matches!(self.nodes.get(id as usize), Some(Node::Constant(_)))
@@ -190,19 +206,27 @@ pub(crate) struct Evaluation<'a> {
     expressions: &'a Expressions,
     program: &'a Program,
     values: Vec<Option<Option<u64>>>,
+    loads: Vec<(Address, u32)>,
 }
 
 impl<'a> Evaluation<'a> {
     pub(crate) fn new(expressions: &'a Expressions, program: &'a Program) -> Evaluation<'a> {
-        Evaluation { expressions, program, values: vec![None; expressions.nodes.len()] }
+        let values = vec![None; expressions.nodes.len()];
+        Evaluation { expressions, program, values, loads: Vec::new() }
     }
 
     /// Gives a part a value, and forgets what followed from an earlier one.
     pub(crate) fn set(&mut self, part: NodeId, value: u64) {
         self.values.fill(None);
+        self.loads.clear();
         if let Some(slot) = self.values.get_mut(part as usize) {
             *slot = Some(Some(value));
         }
+    }
+
+    /// What was read from memory since a part was given a value.
+    pub(crate) fn take_loads(&mut self) -> Vec<(Address, u32)> {
+        std::mem::take(&mut self.loads)
     }
 
     /// The value of an expression, if it depends on nothing unknown.
@@ -223,6 +247,7 @@ impl<'a> Evaluation<'a> {
             Node::Load(address, size, _) => self.evaluate(address, depth + 1).and_then(|at| {
                 let at = Address::ram(at);
                 let fixed = crate::explore::is_constant(self.program, at);
+                self.loads.push((at, size));
                 fixed.then(|| self.program.memory.read_uint(at, size))?
             }),
             Node::Operation(opcode, a, b, sizes) => {

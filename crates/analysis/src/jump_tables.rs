@@ -4,7 +4,7 @@
 
 use crate::code::CodeReader;
 use crate::expression::{Evaluation, Expressions, NodeId};
-use decompiler::{Opcode, PcodeOp};
+use decompiler::{JumpTable, Opcode, PcodeOp};
 use program::{Address, Program, RefType};
 
 /// Instructions looked at before the jump.
@@ -13,10 +13,10 @@ const BEFORE: usize = 48;
 const ENTRIES: u64 = 1024;
 
 /// What can be told about a computed jump.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Jump {
-    /// It goes through a table to these places, one for each index in order.
-    Table(Vec<u64>),
+    /// It goes through a table.
+    Table(JumpTable),
     /// It may go through a table.
     Perhaps,
     /// It goes through a pointer that is no table's entry.
@@ -28,6 +28,8 @@ struct Guard {
     condition: NodeId,
     /// What the condition was.
     held: bool,
+    /// Where control goes otherwise.
+    otherwise: u64,
 }
 
 /// Looks at the code before one computed jump. Cost: bounded.
@@ -47,12 +49,14 @@ pub(crate) fn look_at(program: &Program, reader: &mut CodeReader, at: Address) -
         }
         expressions.next_instruction();
         let last = position + 1 == path.len();
-        destination = run(&mut expressions, &mut guards, &ops, *taken, last);
+        let next = place.offset.wrapping_add(u64::from(instruction.length));
+        destination = run(&mut expressions, &mut guards, &ops, (*taken, next), last);
     }
     let Some(destination) = destination else { return Jump::Perhaps };
     for guard in guards.iter().rev() {
-        if let Some(targets) = table(program, &expressions, destination, guard) {
-            return Jump::Table(targets);
+        if let Some(mut found) = table(program, &expressions, destination, guard) {
+            found.from = at;
+            return Jump::Table(found);
         }
     }
     let in_memory = |number| program.memory.contains(Address::ram(number));
@@ -99,7 +103,7 @@ fn run(
     expressions: &mut Expressions,
     guards: &mut Vec<Guard>,
     ops: &[PcodeOp],
-    taken: bool,
+    (taken, next): (bool, u64),
     last: bool,
 ) -> Option<NodeId> {
     // Operations up to here may be skipped by a branch inside the instruction.
@@ -113,7 +117,9 @@ fn run(
                     maybe_until = maybe_until.max(position.saturating_add(distance));
                 } else {
                     let condition = expressions.get(condition);
-                    guards.push(Guard { condition, held: taken && !target.is_constant() });
+                    let held = taken && !target.is_constant();
+                    let otherwise = if held { next } else { target.offset };
+                    guards.push(Guard { condition, held, otherwise });
                 }
             }
             Opcode::BranchInd => {
@@ -129,13 +135,13 @@ fn run(
     None
 }
 
-/// The destinations for every index that a guard lets through.
+/// The table with the destinations for every index that a guard lets through.
 fn table(
     program: &Program,
     expressions: &Expressions,
     destination: NodeId,
     guard: &Guard,
-) -> Option<Vec<u64>> {
+) -> Option<JumpTable> {
     let mut evaluation = Evaluation::new(expressions, program);
     let mut decides = |part: NodeId| {
         evaluation.set(part, 0);
@@ -155,14 +161,32 @@ fn table(
     if count < 2 || [count + 1, count + 7].into_iter().any(&mut passes) {
         return None;
     }
-    let mut targets = Vec::with_capacity(count as usize);
+    let mut cases = Vec::with_capacity(count as usize);
+    let mut loads = Vec::new();
     for value in 0..count {
         evaluation.set(index, value);
-        let target = evaluation.value(destination)?;
-        targets.push(code_at(program, target)?);
+        let target = code_at(program, evaluation.value(destination)?)?;
+        cases.push((expressions.before_offset(index, value), Address::ram(target)));
+        if value < 2 {
+            loads.push(evaluation.take_loads());
+        }
     }
-    let first = targets.first()?;
-    targets.iter().any(|target| target != first).then_some(targets)
+    let (_, first) = cases.first()?;
+    if cases.iter().all(|(_, target)| target == first) {
+        return None;
+    }
+    let default = Some(Address::ram(guard.otherwise));
+    let default = default.filter(|place| cases.iter().all(|(_, target)| target != place));
+    let tables = runs(&loads, count as u32);
+    Some(JumpTable { from: Address::MIN, cases, default, tables })
+}
+
+/// The tables that the first two indexes read next to each other.
+fn runs(loads: &[Vec<(Address, u32)>], count: u32) -> Vec<(Address, u32, u32)> {
+    let [first, second] = loads else { return Vec::new() };
+    let pairs = first.iter().zip(second);
+    let next = pairs.filter(|((a, size), (b, _))| b.distance_from(*a) == Some(u64::from(*size)));
+    next.map(|((at, size), _)| (*at, *size, count)).collect()
 }
 
 /// A destination, if code can be there.

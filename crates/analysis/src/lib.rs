@@ -29,6 +29,7 @@ mod scalars;
 mod shared_returns;
 mod stack;
 mod strings;
+mod switch_tables;
 mod switches;
 mod thunks;
 pub mod unwind;

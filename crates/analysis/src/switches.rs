@@ -21,6 +21,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// analysis for each function that holds an open jump, spread over all cores.
 pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
     let mut hopeless: BTreeSet<(u64, u64)> = BTreeSet::new();
+    let mut known: BTreeMap<Address, JumpTable> = BTreeMap::new();
     for _ in 0..ROUNDS {
         let open: BTreeSet<(u64, u64)> = explorer.take_open_jumps().into_iter().collect();
         if open.is_empty() {
@@ -28,19 +29,23 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
         }
         let analysis = explorer.so_far();
         analysis.check()?;
-        let (mut resolved, open) = look(analysis.program, analysis.language, open, &mut hopeless);
+        let (found, open) = look(analysis.program, analysis.language, open, &mut hopeless);
+        let mut resolved: Vec<Resolved> = found
+            .iter()
+            .map(|(function, table)| (*function, table.from.offset, targets(table)))
+            .collect();
+        known.extend(found.into_iter().map(|(_, table)| (table.from, table)));
         let functions: BTreeSet<u64> = open.iter().map(|(function, _)| *function).collect();
         let functions: Vec<u64> = functions.into_iter().collect();
         let tables = tables(analysis.program, analysis.decompiler, &functions);
         refer(analysis.program, &tables);
-        let found: BTreeMap<u64, Vec<u64>> = tables
-            .iter()
-            .map(|t| (t.from.offset, t.cases.iter().map(|(_, to)| to.offset).collect()))
-            .collect();
+        let found: BTreeMap<u64, Vec<u64>> =
+            tables.iter().map(|table| (table.from.offset, targets(table))).collect();
+        known.extend(tables.into_iter().map(|table| (table.from, table)));
         for (function, at) in open {
             match found.get(&at) {
                 Some(targets) if !targets.is_empty() => {
-                    resolved.push((function, at, distinct(targets)));
+                    resolved.push((function, at, targets.clone()));
                 }
                 _ => {
                     hopeless.insert((function, at));
@@ -51,6 +56,10 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
             break;
         }
         explorer.resolve(resolved)?;
+    }
+    let program = &mut *explorer.so_far().program;
+    for table in known.values() {
+        crate::switch_tables::mark(program, table);
     }
     hopeless.extend(explorer.take_open_jumps());
     explorer.give_up(&hopeless.into_iter().collect::<Vec<_>>())
@@ -63,7 +72,7 @@ fn look(
     language: &Language,
     open: BTreeSet<(u64, u64)>,
     hopeless: &mut BTreeSet<(u64, u64)>,
-) -> (Vec<Resolved>, BTreeSet<(u64, u64)>) {
+) -> (Vec<(u64, JumpTable)>, BTreeSet<(u64, u64)>) {
     let mut reader = CodeReader::new(language);
     // Code of other processors finds its tables by registers that were set long before.
     let self_contained =
@@ -72,7 +81,7 @@ fn look(
     let mut rest = BTreeSet::new();
     for (function, at) in open {
         match jump_tables::look_at(program, &mut reader, Address::ram(at)) {
-            Jump::Table(targets) => resolved.push((function, at, distinct(&targets))),
+            Jump::Table(table) => resolved.push((function, table)),
             Jump::Pointer if self_contained => {
                 hopeless.insert((function, at));
             }
@@ -81,8 +90,8 @@ fn look(
             }
         }
     }
-    for (_, at, targets) in &resolved {
-        refer_to(program, Address::ram(*at), targets.iter().map(|to| Address::ram(*to)));
+    for (_, table) in &resolved {
+        refer(program, std::slice::from_ref(table));
     }
     (resolved, rest)
 }
@@ -90,8 +99,10 @@ fn look(
 /// A jump with its function and destinations.
 type Resolved = (u64, u64, Vec<u64>);
 
-fn distinct(targets: &[u64]) -> Vec<u64> {
-    targets.iter().copied().collect::<BTreeSet<u64>>().into_iter().collect()
+/// The destinations of a table, each once.
+fn targets(table: &JumpTable) -> Vec<u64> {
+    let all: BTreeSet<u64> = table.cases.iter().map(|(_, to)| to.offset).collect();
+    all.into_iter().collect()
 }
 
 /// The jump tables of several functions, in their order.
@@ -124,16 +135,11 @@ fn tables(
 /// Makes the flow references of each table's jump.
 fn refer(program: &mut Program, tables: &[JumpTable]) {
     for table in tables {
-        let targets: BTreeSet<Address> = table.cases.iter().map(|(_, to)| *to).collect();
-        refer_to(program, table.from, targets.into_iter());
-    }
-}
-
-/// Makes the flow references of one jump.
-fn refer_to(program: &mut Program, from: Address, targets: impl Iterator<Item = Address>) {
-    let Some(jump) = program.listing.instructions.get(&from) else { return };
-    let kind = RefType::Flow(jump.flow);
-    for to in targets {
-        program.add_reference(from, to, kind, program::reference::MNEMONIC, SourceType::Analysis);
+        let Some(jump) = program.listing.instructions.get(&table.from) else { continue };
+        let kind = RefType::Flow(jump.flow);
+        for to in targets(table).into_iter().map(Address::ram) {
+            let mnemonic = program::reference::MNEMONIC;
+            program.add_reference(table.from, to, kind, mnemonic, SourceType::Analysis);
+        }
     }
 }
