@@ -72,7 +72,7 @@ fn look(
     language: &Language,
     open: BTreeSet<(u64, u64)>,
     hopeless: &mut BTreeSet<(u64, u64)>,
-) -> (Vec<(u64, JumpTable)>, BTreeSet<(u64, u64)>) {
+) -> (Vec<Found>, BTreeSet<(u64, u64)>) {
     let mut reader = CodeReader::new(language);
     // Code of other processors finds its tables by registers that were set long before.
     let self_contained =
@@ -96,6 +96,8 @@ fn look(
     (resolved, rest)
 }
 
+/// A table with the function that jumps through it.
+type Found = (u64, JumpTable);
 /// A jump with its function and destinations.
 type Resolved = (u64, u64, Vec<u64>);
 
