@@ -46,7 +46,7 @@ impl Decompiler {
     ) -> Decompilation {
         let start = Instant::now();
         let run = |engine: &mut Engine| engine.decompile(program, entry, limits, cancel);
-        let mut result = match self.with_engine(program, run) {
+        let mut result = match self.with_engine(program, entry, run) {
             Ok(decompilation) => decompilation,
             Err(Failure::Said(text)) => Decompilation::failed(text),
             Err(Failure::Stopped(Stop::TimedOut)) => {
@@ -74,7 +74,7 @@ impl Decompiler {
         cancel: &Arc<AtomicBool>,
     ) -> Vec<JumpTable> {
         let run = |engine: &mut Engine| engine.jump_tables(program, entry, limits, cancel);
-        self.with_engine(program, run).unwrap_or_default()
+        self.with_engine(program, entry, run).unwrap_or_default()
     }
 
     /// Drops all engines, and the snapshots they hold.
@@ -85,8 +85,13 @@ impl Decompiler {
     fn with_engine<T: Send>(
         &self,
         program: &Program,
+        entry: Address,
         run: impl FnOnce(&mut Engine) -> ghidra_decompiler::error::Result<T> + Send,
     ) -> Result<T, Failure> {
+        // Said here, since an engine that fails is thrown away.
+        if program.functions.at(entry).is_none() {
+            return Err(Failure::Said("No function starts there".to_string()));
+        }
         let body = || self.with_engine_here(program, run);
         let outcome = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new()

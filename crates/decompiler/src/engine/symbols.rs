@@ -45,18 +45,22 @@ impl Symbols {
             scopes: HashMap::new(),
         };
         symbols.feed_mutability(architecture, program)?;
-        for function in program.functions.iter() {
-            if function.entry.space == SpaceId::RAM {
-                symbols.add_function(architecture, program, function.entry)?;
+        // In address order: the engine's maps are arrays, and adding at their end is cheap.
+        for (place, item) in items(program) {
+            let named = symbols.functions.contains_key(&place);
+            match item {
+                Item::Function => {
+                    symbols.add_function(architecture, program, place)?;
+                }
+                Item::Data(unit) if !named && !is_external_slot(program, place) => {
+                    symbols.add_data(architecture, program, types, place, unit)?;
+                }
+                Item::Label(namespace) if !named => {
+                    symbols.add_label(architecture, program, place, namespace)?;
+                }
+                Item::Data(_) | Item::Label(_) => {}
             }
         }
-        for (address, unit) in program.listing.data.iter() {
-            let function = symbols.functions.contains_key(address);
-            if address.space == SpaceId::RAM && !function && !is_external_slot(program, *address) {
-                symbols.add_data(architecture, program, types, *address, *unit)?;
-            }
-        }
-        symbols.feed_labels(architecture, program)?;
         symbols.feed_externals(architecture, program)?;
         Ok(symbols)
     }
@@ -230,43 +234,31 @@ impl Symbols {
     }
 
     /// Labels where nothing is defined, and places in code that data refers to.
-    fn feed_labels(&mut self, architecture: &mut Architecture, program: &Program) -> Result<()> {
-        let end = Place::new(SpaceId::RAM, u64::MAX);
-        let start = (Place::new(SpaceId::RAM, 0), SymbolId(0));
-        let mut places: Vec<(Place, SymbolId)> = program
-            .symbols
-            .in_order(start, end)
-            .filter(|(_, symbol)| symbol.primary && symbol.kind == SymbolKind::Label)
-            .map(|(_, symbol)| (symbol.address, symbol.parent))
-            .collect();
-        let referenced = program.references.destinations(start.0, end);
-        places.extend(referenced.map(|place| (place, SymbolId::GLOBAL)));
-        // Stored symbols come first at their place, with their namespace.
-        places.sort_by_key(|(place, _)| *place);
-        places.dedup_by_key(|(place, _)| *place);
-        for (place, namespace) in places {
-            if self.functions.contains_key(&place) {
-                continue;
+    fn add_label(
+        &mut self,
+        architecture: &mut Architecture,
+        program: &Program,
+        place: Place,
+        namespace: SymbolId,
+    ) -> Result<()> {
+        match program.listing.unit_containing(place) {
+            Some((start, CodeUnit::Instruction(_))) if start == place => {
+                // Those that are only jumped to matter to their own function alone.
+                let stored = program.symbols.primary_at(place).is_some();
+                let meant = |r: program::Reference| !r.info.kind.is_flow();
+                if stored || program.references.to(place).any(meant) {
+                    self.add_code_label(architecture, program, place)?;
+                }
             }
-            match program.listing.unit_containing(place) {
-                Some((start, CodeUnit::Instruction(_))) if start == place => {
-                    // Those that are only jumped to matter to their own function alone.
-                    let stored = program.symbols.primary_at(place).is_some();
-                    let meant = |r: program::Reference| !r.info.kind.is_flow();
-                    if stored || program.references.to(place).any(meant) {
-                        self.add_code_label(architecture, program, place)?;
-                    }
-                }
-                Some(_) => {}
-                None => {
-                    let nowhere = !program.memory.contains(place);
-                    let unknown = || format!("UNK_{}", program.address_in_name(place));
-                    let label = program.label_at(place);
-                    let Some(name) = label.or_else(|| nowhere.then(unknown)) else { continue };
-                    let scope = self.scope(architecture, program, namespace)?;
-                    let byte = undefined(architecture)?;
-                    self.add_place(architecture, scope, place, &name, byte, false)?;
-                }
+            Some(_) => {}
+            None => {
+                let nowhere = !program.memory.contains(place);
+                let unknown = || format!("UNK_{}", program.address_in_name(place));
+                let label = program.label_at(place);
+                let Some(name) = label.or_else(|| nowhere.then(unknown)) else { return Ok(()) };
+                let scope = self.scope(architecture, program, namespace)?;
+                let byte = undefined(architecture)?;
+                self.add_place(architecture, scope, place, &name, byte, false)?;
             }
         }
         Ok(())
@@ -370,6 +362,39 @@ impl Symbols {
 }
 
 /// Whether a place holds a pointer that the system fills in.
+/// What stands at a place, as far as the engine is to know it.
+enum Item {
+    Function,
+    Data(DataUnit),
+    /// A label without data, and its namespace.
+    Label(SymbolId),
+}
+
+/// Functions, data and labels of the default space in address order; at one place in this order.
+fn items(program: &Program) -> Vec<(Place, Item)> {
+    let end = Place::new(SpaceId::RAM, u64::MAX);
+    let start = (Place::new(SpaceId::RAM, 0), SymbolId(0));
+    let mut labels: Vec<(Place, SymbolId)> = program
+        .symbols
+        .in_order(start, end)
+        .filter(|(_, symbol)| symbol.primary && symbol.kind == SymbolKind::Label)
+        .map(|(_, symbol)| (symbol.address, symbol.parent))
+        .collect();
+    let referenced = program.references.destinations(start.0, end);
+    labels.extend(referenced.map(|place| (place, SymbolId::GLOBAL)));
+    // Stored symbols come first at their place, with their namespace.
+    labels.sort_by_key(|(place, _)| *place);
+    labels.dedup_by_key(|(place, _)| *place);
+    let in_memory = |place: &Place| place.space == SpaceId::RAM;
+    let functions = program.functions.iter().map(|f| (f.entry, Item::Function));
+    let data = program.listing.data.iter().map(|(place, unit)| (*place, Item::Data(*unit)));
+    let labels = labels.into_iter().map(|(place, namespace)| (place, Item::Label(namespace)));
+    let mut all: Vec<(Place, Item)> =
+        functions.chain(data).chain(labels).filter(|(place, _)| in_memory(place)).collect();
+    all.sort_by_key(|(place, _)| *place);
+    all
+}
+
 fn is_external_slot(program: &Program, place: Place) -> bool {
     program.references.from(place).any(|reference| {
         reference.to.space == SpaceId::EXTERNAL && program.functions.at(reference.to).is_some()
