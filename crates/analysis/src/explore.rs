@@ -515,7 +515,7 @@ pub(crate) fn is_constant(program: &program::Program, at: Address) -> bool {
 }
 
 /// The function that a pointer in memory leads to for good: the memory is
-/// constant, or the loader bound the slot to an imported function.
+/// constant, or the loader bound the slot to a symbol.
 pub(crate) fn import_slot(program: &program::Program, slot: Address, size: u32) -> Option<Address> {
     // Slots that the system fills refer to what it fills them with.
     let bound =
@@ -524,9 +524,21 @@ pub(crate) fn import_slot(program: &program::Program, slot: Address, size: u32) 
         return Some(function.entry);
     }
     let target = Address::ram(program.memory.read_uint(slot, size)?);
-    let function = program.functions.at(target)?;
-    let imported = program.memory.block_at(target).is_some_and(|b| b.permissions.artificial);
-    (imported || is_constant(program, slot)).then_some(function.entry)
+    let block = program.memory.block_at(target)?;
+    let function = program.functions.at(target).is_some();
+    if block.permissions.artificial {
+        return function.then_some(target);
+    }
+    let lasting = is_constant(program, slot) || is_bound(program, slot);
+    (lasting && (function || block.permissions.execute)).then_some(target)
+}
+
+/// Whether the loader filled a slot with a symbol's address.
+fn is_bound(program: &program::Program, slot: Address) -> bool {
+    let found = program.relocations.binary_search_by_key(&slot, |r| r.address);
+    found.is_ok_and(|at| {
+        program.relocations[at].applied && !program.relocations[at].symbol.is_empty()
+    })
 }
 
 /// The context at a destination, with the changes that the instruction makes
