@@ -161,14 +161,6 @@ impl Method {
         Method::build::<P, R>(name, text, effects, false, handler)
     }
 
-    /// A read that is described and checked but not available yet.
-    pub(crate) fn pending_read<P: Request, R: Reply>(
-        name: &'static str,
-        text: &'static str,
-    ) -> Method {
-        Method::build::<P, R>(name, text, Effects::READ, true, Handler::Pending)
-    }
-
     /// A write that is described and checked but not available yet.
     pub(crate) fn pending_write<P: Request, R: Reply>(
         name: &'static str,
