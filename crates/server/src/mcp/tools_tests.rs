@@ -203,8 +203,21 @@ fn read_only_lists_only_what_reads() {
     assert_eq!(memory["annotations"]["readOnlyHint"], true);
 }
 
+/// A session over a program without any content.
+fn empty_session() -> engine::Session {
+    use engine::program::{DataOrganization, Program, ProgramInfo};
+    let info = ProgramInfo {
+        language_id: "x86:LE:64:default".into(),
+        compiler_spec_id: "gcc".into(),
+        address_bits: 64,
+        ..ProgramInfo::default()
+    };
+    let program = Program::new(info, false, DataOrganization::default());
+    engine::Session::from_program(program).expect("the language is built in")
+}
+
 fn call(catalog: &Catalog, name: &str, arguments: Value) -> Result<Result<Value, Value>, i64> {
-    let bridge = Bridge::new(engine::Session::default(), api::BridgeOptions::default());
+    let bridge = Bridge::new(empty_session(), api::BridgeOptions::default());
     let arguments = arguments.as_object().cloned().unwrap_or_default();
     catalog.call(&bridge, name, arguments, CancelToken::new()).map_err(|failure| {
         assert_eq!(failure.http_status, 400);
