@@ -147,7 +147,9 @@ impl Bridge {
                 let program = state.frozen();
                 run(&self.view(method, &params, cx, program, selection.as_ref()), arguments)?
             }
-            (Handler::Write(run), State::Working(program)) => run(&mut Edit { program }, params)?,
+            (Handler::Write(run), State::Working(program)) => {
+                run(&mut Edit { program, session: &self.session }, params)?
+            }
             (Handler::Write(_), State::Snapshot(_)) => return Err(BridgeError::internal()),
             (Handler::Control(run), _) => run(self, cx, params)?,
             (Handler::Pending, _) => return Err(method.pending_error()),

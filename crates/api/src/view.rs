@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::Session;
 use program::{Address, AddressTextError, Function, Program};
 
 use crate::bridge::Bridge;
@@ -58,6 +59,8 @@ impl View<'_> {
 pub(crate) struct Edit<'a> {
     /// The copy to change.
     pub program: &'a mut Program,
+    /// The open session, for its processor and decompiler.
+    pub session: &'a Session,
 }
 
 impl Edit<'_> {

@@ -12,6 +12,7 @@ pub use open::{OpenError, OpenOptions};
 pub use session::{Busy, Session, WriteError};
 
 pub use analysis::PASSES;
+pub use declarations;
 pub use decompiler;
 pub use loader::{Format, LoadOptions};
 pub use program;

@@ -9,6 +9,7 @@ mod address_text;
 pub mod comment;
 mod data_text;
 pub mod data_type;
+mod edit;
 pub mod flow;
 pub mod function;
 pub mod listing;
@@ -26,6 +27,7 @@ pub use address::{
 pub use address_text::AddressTextError;
 pub use comment::CommentKind;
 pub use data_type::{DataOrganization, DataType, DataTypes, TypeId, TypeKind};
+pub use edit::DefineError;
 pub use flow::{FlowOverride, FlowType, RefType};
 pub use function::{
     Function, Functions, LocalVariable, Parameter, Signature, Storage, StoragePiece,

@@ -1,15 +1,15 @@
 //! Named, typed data in memory.
 
-use program::{Address, DataUnit, Program, SourceType, SymbolId};
+use program::{Address, DataUnit, DefineError, Program, SourceType, SymbolId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::BridgeError;
+use crate::error::{BridgeError, ErrorCode};
 use crate::method::{Answer, Method};
 use crate::methods::data_type::reference::DataTypeReference;
 use crate::methods::name;
 use crate::shapes::{AddressSelector, Create, Deleted, Get, Patch, Reply, Request, Scan, ScanPage};
-use crate::view::View;
+use crate::view::{Edit, View};
 use crate::walk::{OpenEnd, Walk, position};
 
 pub(super) fn methods() -> Vec<Method> {
@@ -21,25 +21,25 @@ pub(super) fn methods() -> Vec<Method> {
         ),
         Method::read("global_variable.list", "Walk global variables in address order.", list)
             .cost("Grows with the data items walked over, matching or not."),
-        Method::pending_write::<Create<GlobalVariableDefinition>, GlobalVariable>(
+        Method::write(
             "global_variable.create",
             "Define a variable where no data is defined.",
+            create,
         ),
-        Method::pending_write::<Patch<AddressSelector, GlobalVariablePatch>, GlobalVariable>(
-            "global_variable.patch",
-            "Rename or retype a variable.",
-        )
-        .destructive()
-        .idempotent(),
-        Method::pending_write::<Create<GlobalVariableDefinition>, GlobalVariable>(
+        Method::write("global_variable.patch", "Rename or retype a variable.", patch)
+            .destructive()
+            .idempotent(),
+        Method::write(
             "global_variable.upsert",
             "Define a variable, or rename and retype the one that is there.",
+            upsert,
         )
         .destructive()
         .idempotent(),
-        Method::pending_write::<DeleteRequest, Deleted>(
+        Method::write(
             "global_variable.delete",
             "Undefine a variable, and its name on request.",
+            delete,
         )
         .destructive()
         .idempotent(),
@@ -67,6 +67,114 @@ fn list(view: &View<'_>, request: Scan<GlobalVariableFilter>) -> Answer<ScanPage
         });
         Ok((named && inside).then(|| GlobalVariable::of(program, address, unit)))
     })
+}
+
+fn create(
+    edit: &mut Edit<'_>,
+    request: Create<GlobalVariableDefinition>,
+) -> Answer<GlobalVariable> {
+    let resource = &request.resource;
+    let address = edit.address(&resource.address, "/resource/address")?;
+    if edit.program.listing.data.contains_key(&address) {
+        let message = format!(
+            "data is defined at {} already; patch or upsert changes it",
+            edit.print(address)
+        );
+        return Err(
+            BridgeError::new(ErrorCode::GlobalVariableExists, message).at("/resource/address")
+        );
+    }
+    define(edit, resource, address, false, ErrorCode::GlobalVariableExists)
+}
+
+fn upsert(
+    edit: &mut Edit<'_>,
+    request: Create<GlobalVariableDefinition>,
+) -> Answer<GlobalVariable> {
+    let resource = &request.resource;
+    let address = edit.address(&resource.address, "/resource/address")?;
+    define(edit, resource, address, true, ErrorCode::GlobalVariableConflict)
+}
+
+fn define(
+    edit: &mut Edit<'_>,
+    resource: &GlobalVariableDefinition,
+    address: Address,
+    replace: bool,
+    conflict: ErrorCode,
+) -> Answer<GlobalVariable> {
+    let name = name::checked(&resource.name, "/resource/name")?;
+    let id = resource.data_type.resolve(&mut edit.program.types, "/resource/data_type")?;
+    edit.program.define_over(address, id, replace).map_err(|fault| {
+        define_error(edit, address, fault, conflict, "/resource/address", "/resource/data_type")
+    })?;
+    edit.program.name_place(address, name);
+    described(edit, address)
+}
+
+fn patch(
+    edit: &mut Edit<'_>,
+    request: Patch<AddressSelector, GlobalVariablePatch>,
+) -> Answer<GlobalVariable> {
+    let address = edit.address(&request.selector.address, "/selector/address")?;
+    if !edit.program.listing.data.contains_key(&address) {
+        return Err(no_variable(edit.program, address));
+    }
+    if let Some(data_type) = &request.patch.data_type {
+        let id = data_type.resolve(&mut edit.program.types, "/patch/data_type")?;
+        let conflict = ErrorCode::GlobalVariableConflict;
+        edit.program.define_over(address, id, true).map_err(|fault| {
+            define_error(edit, address, fault, conflict, "/patch/data_type", "/patch/data_type")
+        })?;
+    }
+    if let Some(name) = &request.patch.name {
+        edit.program.name_place(address, name::checked(name, "/patch/name")?);
+    }
+    described(edit, address)
+}
+
+fn delete(edit: &mut Edit<'_>, request: DeleteRequest) -> Answer<Deleted> {
+    let address = edit.address(&request.selector.address, "/selector/address")?;
+    if !edit.program.clear_data(address) {
+        return Err(no_variable(edit.program, address));
+    }
+    if request.delete_symbol.unwrap_or(false) {
+        edit.program.remove_label(address);
+    }
+    Ok(Deleted { deleted: true })
+}
+
+fn described(edit: &Edit<'_>, address: Address) -> Answer<GlobalVariable> {
+    let unit = edit.program.listing.data.get(&address);
+    let unit = unit.ok_or_else(|| no_variable(edit.program, address))?;
+    Ok(GlobalVariable::of(edit.program, address, unit))
+}
+
+/// Why data could not be defined, as the error to answer.
+fn define_error(
+    edit: &Edit<'_>,
+    address: Address,
+    fault: DefineError,
+    conflict: ErrorCode,
+    place: &str,
+    data_type: &str,
+) -> BridgeError {
+    let at = edit.print(address);
+    match fault {
+        DefineError::NoLength => {
+            let message = format!("the type has no length at {at}; give one that has");
+            BridgeError::new(ErrorCode::InvalidDataType, message).at(data_type)
+        }
+        DefineError::NoMemory => {
+            let message = format!("the variable would reach outside of its memory block at {at}");
+            BridgeError::new(conflict, message).at(place)
+        }
+        DefineError::InTheWay(other) => {
+            let other = edit.print(other);
+            let message = format!("what starts at {other} is in the way; it would be overwritten");
+            BridgeError::new(conflict, message).at(place).with("conflict", other)
+        }
+    }
 }
 
 /// The name of the namespace of what is shown at an address.

@@ -369,3 +369,28 @@ fn the_contract_holds_the_list_and_every_operation() {
         assert_eq!(operations.len(), 55);
     }
 }
+
+/// `docs/mcp-tools.json` is the contract resource; `cargo xtask codegen` writes it again.
+#[test]
+fn the_document_is_the_contract_resource() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mcp-tools.json");
+    let contract: Value = serde_json::from_str(&catalog(ToolSchemas::Compact).contract())
+        .expect("the contract is JSON");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let text = serde_json::to_string_pretty(&contract).expect("prints") + "\n";
+        std::fs::write(&path, text).expect("the document can be written");
+        return;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let kept: Value = serde_json::from_str(&kept).unwrap_or_default();
+    let hint = "docs/mcp-tools.json is out of date; run `cargo xtask codegen`";
+    for part in ["protocol_version", "interface_version", "tools", "operations"] {
+        let (old, new) = (&kept[part], &contract[part]);
+        for (old, new) in
+            old.as_array().into_iter().flatten().zip(new.as_array().into_iter().flatten())
+        {
+            assert!(old == new, "{hint}; first difference in {part}: {}", new["name"]);
+        }
+        assert!(old == new, "{hint}; {part} differs");
+    }
+}

@@ -3,6 +3,7 @@
 mod category;
 mod edit;
 pub(crate) mod reference;
+mod resolve;
 
 use program::data_type::{Builtin, Field};
 use program::{Program, TypeId, TypeKind};

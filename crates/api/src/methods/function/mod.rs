@@ -15,7 +15,7 @@ use crate::methods::name;
 use crate::shapes::{
     Change, Create, Delete, Deleted, EntrySelector, Get, Patch, Reply, Scan, ScanPage,
 };
-use crate::view::View;
+use crate::view::{Edit, View, function_at};
 use crate::walk::{OpenEnd, Walk, position};
 use variable::{LocalVariableRow, ParameterRow, VariableStorage};
 
@@ -38,9 +38,10 @@ pub(super) fn methods() -> Vec<Method> {
         )
         .destructive()
         .idempotent(),
-        Method::pending_write::<Delete<EntrySelector>, Deleted>(
+        Method::write(
             "function.delete",
             "Remove a function; its instructions, references and comments stay.",
+            delete,
         )
         .destructive()
         .idempotent(),
@@ -81,6 +82,12 @@ fn list(view: &View<'_>, request: Scan<FunctionFilter>) -> Answer<ScanPage<Funct
             && (part.is_empty() || part.is_in(&view.program.function_name(function.entry)));
         Ok(fits.then(|| Function::of(view, function)))
     })
+}
+
+fn delete(edit: &mut Edit<'_>, request: Delete<EntrySelector>) -> Answer<Deleted> {
+    let entry = function_at(edit.program, &request.selector.entry, "/selector/entry")?.entry;
+    edit.program.remove_function(entry);
+    Ok(Deleted { deleted: true })
 }
 
 /// One function.

@@ -1,16 +1,20 @@
 //! Corrections of an instruction's flow.
 
 use engine::InstructionPrinter;
-use program::{Address, AddressRange, AddressSet};
+use engine::Session;
+use program::{Address, AddressRange, AddressSet, Program};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::instruction::{Instruction, no_instruction, override_word};
+use super::instruction::{Instruction, Members, no_instruction, override_word};
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::{Answer, Method};
 use crate::shapes::{Items, PageRequest, Patch, Projection, Request, ScanPage, ScanTimeout};
-use crate::view::View;
+use crate::view::{Edit, View, address_error, function_at};
 use crate::walk::{Walk, position};
+
+/// Most instructions changed in one call.
+const MAX_CHANGED: usize = 1000;
 
 pub(crate) fn methods() -> Vec<Method> {
     vec![
@@ -20,9 +24,10 @@ pub(crate) fn methods() -> Vec<Method> {
             list,
         )
         .cost("Grows with the instructions in the scope."),
-        Method::pending_write::<Patch<FlowSelector, FlowPatch>, Items<Instruction>>(
+        Method::write(
             "flow_override.patch",
             "Set or clear the flow correction of the instructions in a scope.",
+            patch,
         )
         .destructive()
         .idempotent(),
@@ -34,7 +39,7 @@ fn list(view: &View<'_>, request: ListRequest) -> Answer<ScanPage<Instruction>> 
         let message = "say where to look: an address, a function or a range";
         BridgeError::new(ErrorCode::MissingField, message).at("/filter/selector")
     })?;
-    let scope = selector.scope(view, "/filter/selector")?;
+    let scope = selector.scope(&view.program, "/filter/selector")?;
     let corrections =
         [FlowOverride::Branch, FlowOverride::Call, FlowOverride::CallReturn, FlowOverride::Return];
     let wanted = request.filter.flow_overrides.as_deref().unwrap_or(&corrections);
@@ -47,9 +52,64 @@ fn list(view: &View<'_>, request: ListRequest) -> Answer<ScanPage<Instruction>> 
     let candidates = inside.map(|(address, unit)| (position(*address, 0), (*address, unit)));
     walk.run(view, candidates, |(address, unit)| {
         let fits = wanted.iter().any(|value| value.word() == override_word(unit.flow_override));
-        let row = || Instruction::of(view, &mut printer, address, unit).without_bytes();
-        Ok(fits.then(row))
+        let members = Members { bytes: false, ..Members::wanted(view) };
+        Ok(fits.then(|| Instruction::of(&view.program, &mut printer, address, unit, members)))
     })
+}
+
+fn patch(
+    edit: &mut Edit<'_>,
+    request: Patch<FlowSelector, FlowPatch>,
+) -> Answer<Items<Instruction>> {
+    let scope = request.selector.scope(edit.program, "/selector")?;
+    let expected = request.patch.expected_flow_overrides.as_deref();
+    let is_expected = |value: program::FlowOverride| {
+        expected.is_none_or(|all| all.iter().any(|one| one.word() == override_word(value)))
+    };
+    let inside = in_scope(edit.program, &scope);
+    let one = request.selector.is_one_instruction();
+    if let Some((_, now)) = inside.first().filter(|(_, now)| one && !is_expected(*now)) {
+        let message = format!(
+            "the flow override is {} now, which is not an expected one",
+            override_word(*now)
+        );
+        return Err(BridgeError::new(ErrorCode::FlowOverrideConflict, message)
+            .at("/patch/expected_flow_overrides")
+            .with("current", override_word(*now)));
+    }
+    let matching: Vec<Address> =
+        inside.iter().filter(|(_, now)| is_expected(*now)).map(|(at, _)| *at).collect();
+    if matching.len() > MAX_CHANGED {
+        let message = format!(
+            "{} instructions match; at most {MAX_CHANGED} are changed at once",
+            matching.len()
+        );
+        return Err(BridgeError::new(ErrorCode::InvalidRequest, message).at("/selector"));
+    }
+    for at in matching {
+        edit.program.set_flow_override(at, request.patch.flow_override.value());
+    }
+    Ok(corrected(edit.program, edit.session, &scope))
+}
+
+/// The instructions that start in a scope, with their corrections.
+fn in_scope(program: &Program, scope: &AddressSet) -> Vec<(Address, program::FlowOverride)> {
+    let ranges = scope.ranges().iter();
+    let found =
+        ranges.flat_map(|range| program.listing.instructions.range(range.start..=range.end));
+    found.map(|(at, instruction)| (*at, instruction.flow_override)).collect()
+}
+
+/// The corrected instructions of a scope, as the answer to a change.
+fn corrected(program: &Program, session: &Session, scope: &AddressSet) -> Items<Instruction> {
+    let mut printer = InstructionPrinter::new(session);
+    let all = in_scope(program, scope).into_iter();
+    let changed = all.filter(|(_, now)| *now != program::FlowOverride::None).take(MAX_CHANGED);
+    let rows = changed.filter_map(|(at, _)| {
+        let instruction = program.listing.instructions.get(&at)?;
+        Some(Instruction::of(program, &mut printer, at, instruction, Members::WITHOUT_BYTES))
+    });
+    Items { items: rows.collect() }
 }
 
 /// Which corrections to list. The filter gives the range, so the scan has none.
@@ -110,21 +170,27 @@ enum FlowSelector {
 
 impl FlowSelector {
     /// The addresses meant; `pointer` says where the selector stands.
-    fn scope(&self, view: &View<'_>, pointer: &str) -> Answer<AddressSet> {
+    fn scope(&self, program: &Program, pointer: &str) -> Answer<AddressSet> {
+        let address = |text: &str, member: &str| {
+            let parsed = program.parse_code_address(text);
+            parsed.map_err(|fault| {
+                address_error(program, text, &fault).at(&format!("{pointer}/{member}"))
+            })
+        };
         match self {
-            FlowSelector::Address { address } => {
-                let pointer = format!("{pointer}/address");
-                let at = view.code_address(address, &pointer)?;
-                let found = view.program.listing.instructions.get(&at);
-                let found = found.ok_or_else(|| no_instruction(view, at).at(&pointer))?;
+            FlowSelector::Address { address: text } => {
+                let at = address(text, "address")?;
+                let found =
+                    program.listing.instructions.get(&at).ok_or_else(|| {
+                        no_instruction(program, at).at(&format!("{pointer}/address"))
+                    })?;
                 Ok(AddressRange::with_length(at, u64::from(found.length)).into_iter().collect())
             }
             FlowSelector::Function { entry } => {
-                Ok(view.function(entry, &format!("{pointer}/entry"))?.body.clone())
+                Ok(function_at(program, entry, &format!("{pointer}/entry"))?.body.clone())
             }
             FlowSelector::Range { start, end } => {
-                let start = view.address(start, &format!("{pointer}/start"))?;
-                let end = view.address(end, &format!("{pointer}/end"))?;
+                let (start, end) = (address(start, "start")?, address(end, "end")?);
                 let range = AddressRange::new(start, end).ok_or_else(|| {
                     let message = "the range must start and end in one space, in this order";
                     BridgeError::new(ErrorCode::InvalidRequest, message)
@@ -133,6 +199,10 @@ impl FlowSelector {
                 Ok([range].into_iter().collect())
             }
         }
+    }
+
+    fn is_one_instruction(&self) -> bool {
+        matches!(self, FlowSelector::Address { .. })
     }
 }
 
@@ -148,6 +218,16 @@ enum FlowOverride {
 }
 
 impl FlowOverride {
+    fn value(self) -> program::FlowOverride {
+        match self {
+            FlowOverride::Branch => program::FlowOverride::Branch,
+            FlowOverride::Call => program::FlowOverride::Call,
+            FlowOverride::CallReturn => program::FlowOverride::CallReturn,
+            FlowOverride::None => program::FlowOverride::None,
+            FlowOverride::Return => program::FlowOverride::Return,
+        }
+    }
+
     fn word(self) -> &'static str {
         match self {
             FlowOverride::Branch => "branch",

@@ -1,7 +1,7 @@
 //! Instructions.
 
 use engine::InstructionPrinter;
-use program::{Address, FlowOverride};
+use program::{Address, FlowOverride, Program};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,34 +27,54 @@ pub(crate) fn methods() -> Vec<Method> {
 fn get(view: &View<'_>, request: Get<AddressSelector>) -> Answer<Instruction> {
     let address = view.code_address(&request.selector.address, "/selector/address")?;
     let found = view.program.listing.instructions.get(&address);
-    let found = found.ok_or_else(|| no_instruction(view, address).at("/selector/address"))?;
+    let found =
+        found.ok_or_else(|| no_instruction(&view.program, address).at("/selector/address"))?;
     let mut printer = InstructionPrinter::new(view.bridge.session());
-    Ok(Instruction::of(view, &mut printer, address, found))
+    Ok(Instruction::of(&view.program, &mut printer, address, found, Members::wanted(view)))
 }
 
 fn list(view: &View<'_>, request: Scan<NoFilter>) -> Answer<ScanPage<Instruction>> {
     let walk = Walk::new(view, request.page.as_ref(), request.scan.as_ref(), OpenEnd::OfSpace)?;
     let mut printer = InstructionPrinter::new(view.bridge.session());
+    let members = Members::wanted(view);
     let found = view.program.listing.instructions.range(walk.addresses());
     let candidates = found.map(|(address, unit)| (position(*address, 0), (*address, unit)));
     walk.run(view, candidates, |(address, unit)| {
-        Ok(Some(Instruction::of(view, &mut printer, address, unit)))
+        Ok(Some(Instruction::of(&view.program, &mut printer, address, unit, members)))
     })
 }
 
 /// The refusal where no instruction starts.
-pub(super) fn no_instruction(view: &View<'_>, address: Address) -> BridgeError {
-    let place = view.print(address);
-    let message = match view.program.listing.instruction_containing(address) {
-        Some((start, _)) => {
-            format!(
-                "no instruction starts at {place}; it lies inside the one at {}",
-                view.print(start)
-            )
-        }
+pub(super) fn no_instruction(program: &Program, address: Address) -> BridgeError {
+    let place = program.spaces.print(address);
+    let message = match program.listing.instruction_containing(address) {
+        Some((start, _)) => format!(
+            "no instruction starts at {place}; it lies inside the one at {}",
+            program.spaces.print(start)
+        ),
         None => format!("there is no instruction at {place}"),
     };
     BridgeError::not_found("instruction", message)
+}
+
+/// The costly members of an instruction that will be answered.
+#[derive(Clone, Copy)]
+pub(super) struct Members {
+    pub bytes: bool,
+    pub text: bool,
+}
+
+impl Members {
+    /// Everything but the bytes.
+    pub(super) const WITHOUT_BYTES: Members = Members { bytes: false, text: true };
+
+    /// What a projection leaves.
+    pub(super) fn wanted(view: &View<'_>) -> Members {
+        Members {
+            bytes: view.wants("bytes"),
+            text: view.wants("mnemonic") || view.wants("operands"),
+        }
+    }
 }
 
 /// The wire word of a flow override.
@@ -92,33 +112,28 @@ pub(crate) struct Instruction {
 }
 
 impl Instruction {
-    /// The row without its bytes, where they are not answered.
-    pub(super) fn without_bytes(self) -> Instruction {
-        Instruction { bytes: None, ..self }
-    }
-
     /// Describes an instruction of the listing; without a text when its bytes no longer decode.
     pub(super) fn of(
-        view: &View<'_>,
+        program: &Program,
         printer: &mut InstructionPrinter,
         address: Address,
         instruction: &program::Instruction,
+        members: Members,
     ) -> Instruction {
-        let wants_text = view.wants("mnemonic") || view.wants("operands");
-        let text =
-            if wants_text { printer.text(&view.program, address, instruction) } else { None };
+        let text = members.text.then(|| printer.text(program, address, instruction)).flatten();
         let text = text.unwrap_or_default();
-        let fall_through = view.program.listing.fall_through(address, instruction);
+        let print = |address| program.spaces.print(address).to_string();
+        let length = u64::from(instruction.length);
         Instruction {
-            address: view.print(address),
-            length: u64::from(instruction.length),
-            bytes: unit_bytes(view, address, u64::from(instruction.length)),
+            address: print(address),
+            length,
+            bytes: members.bytes.then(|| unit_bytes(program, address, length)).flatten(),
             mnemonic: text.mnemonic,
             operands: text.operands,
             flow_override: override_word(instruction.flow_override),
             default_flow_type: instruction.flow.name(),
             flow_type: instruction.effective_flow().name(),
-            fall_through: fall_through.map(|next| view.print(next)),
+            fall_through: program.listing.fall_through(address, instruction).map(print),
         }
     }
 }

@@ -84,13 +84,15 @@ fn types_called(program: &Program, name: &str) -> Answer<Vec<TypeId>> {
 }
 
 /// The bytes of a unit, as far as memory holds them; cut for very large units.
-pub(super) fn unit_bytes(view: &View<'_>, address: Address, length: u64) -> Option<ByteSequence> {
-    if !view.wants("bytes") {
-        return None;
-    }
+pub(super) fn unit_bytes(program: &Program, address: Address, length: u64) -> Option<ByteSequence> {
     let mut data = vec![0; length.min(MAX_UNIT_BYTES) as usize];
-    let read = view.program.memory.read(address, &mut data).ok()?;
+    let read = program.memory.read(address, &mut data).ok()?;
     Some(bytes::encode(&data[..read], Encoding::Hex))
+}
+
+/// The bytes of a unit, if they will be answered.
+fn wanted_bytes(view: &View<'_>, address: Address, length: u64) -> Option<ByteSequence> {
+    view.wants("bytes").then(|| unit_bytes(&view.program, address, length)).flatten()
 }
 
 /// Which code units to list.
@@ -142,7 +144,7 @@ impl CodeUnit {
             address: view.print(address),
             kind: "undefined",
             length: unit.length(),
-            bytes: unit_bytes(view, address, unit.length()),
+            bytes: wanted_bytes(view, address, unit.length()),
             text: String::new(),
             mnemonic: None,
             operands: None,
@@ -208,7 +210,7 @@ impl DataUnit {
             data_type: DataTypeReference::of(program, unit.data_type),
             value: program.data_value(address, unit.data_type, unit.length),
             representation: program.data_representation(address, unit.data_type, unit.length),
-            bytes: unit_bytes(view, address, u64::from(unit.length)),
+            bytes: wanted_bytes(view, address, u64::from(unit.length)),
         }
     }
 }

@@ -89,3 +89,120 @@ fn readers_keep_the_state_they_began_with() {
     assert_eq!(before.comments.len() + 1, session.snapshot().comments.len());
     let _: Value = good(&bridge, "comment.list", json!({}));
 }
+
+#[test]
+fn a_global_variable_is_defined_changed_and_removed() {
+    let bridge = bridge();
+    let int = json!({"kind": "named", "name": "int"});
+    let resource = |address: &str, name: &str, data_type: &Value| json!({"resource": {"address": address, "name": name, "data_type": data_type}});
+    let made = good(
+        &bridge,
+        "global_variable.create",
+        resource("200e", "short_one", &json!({"kind": "c", "declaration": "unsigned char"})),
+    );
+    assert_eq!(
+        (&made["name"], &made["value"], &made["length"]),
+        (&json!("short_one"), &json!("0x0"), &json!(1))
+    );
+    for (params, code, target) in [
+        (resource("2010", "x", &int), "global_variable_exists", "/params/resource/address"),
+        (resource("200f", "x", &int), "global_variable_exists", "/params/resource/address"),
+        (resource("1001", "x", &int), "global_variable_exists", "/params/resource/address"),
+        (resource("9999", "x", &int), "global_variable_exists", "/params/resource/address"),
+    ] {
+        assert_eq!(bad(&bridge, "global_variable.create", params), (409, code, target.to_owned()));
+    }
+    let wrong = [
+        (json!({"kind": "named", "name": "nix"}), "/params/resource/data_type/name"),
+        (json!({"kind": "named", "name": "/int *"}), "/params/resource/data_type/name"),
+        (json!({"kind": "named", "name": "void"}), "/params/resource/data_type"),
+        (
+            json!({"kind": "array", "element": {"kind": "named", "name": "nix"}, "count": 2}),
+            "/params/resource/data_type/element/name",
+        ),
+        (
+            json!({"kind": "array", "element": int, "count": 2_000_000_000}),
+            "/params/resource/data_type/count",
+        ),
+        (json!({"kind": "c", "declaration": "int ("}), "/params/resource/data_type/declaration"),
+    ];
+    for (data_type, target) in wrong {
+        let fault = bad(&bridge, "global_variable.create", resource("200f", "x", &data_type));
+        assert_eq!(fault, (400, "invalid_data_type", target.to_owned()), "{data_type}");
+    }
+    let chars = json!({"kind": "array", "element": {"kind": "named", "name": "char"}, "count": 4});
+    let changed = good(&bridge, "global_variable.upsert", resource("2010", "letters", &chars));
+    assert_eq!((&changed["name"], &changed["value"]), (&json!("letters"), &json!("*")));
+    let patch = |data_type: Value| json!({"selector": {"address": "2010"}, "patch": {"data_type": data_type}});
+    let wide = json!({"kind": "array", "element": int, "count": 2});
+    assert_eq!(
+        bad(&bridge, "global_variable.patch", patch(wide)),
+        (409, "global_variable_conflict", "/params/patch/data_type".to_owned())
+    );
+    assert_eq!(good(&bridge, "global_variable.patch", patch(int.clone()))["value"], "0x2a");
+    let delete = json!({"selector": {"address": "letters"}, "delete_symbol": true});
+    good(&bridge, "global_variable.delete", delete.clone());
+    assert_eq!(
+        bad(&bridge, "global_variable.delete", delete).1,
+        "invalid_address",
+        "the name is gone"
+    );
+    let again = json!({"selector": {"address": "2010"}});
+    assert_eq!(bad(&bridge, "global_variable.delete", again).0, 404);
+}
+
+#[test]
+fn flow_is_corrected_and_restored() {
+    let bridge = bridge();
+    let patch = |kind: &str, expected: Value| {
+        let mut patch = json!({"flow_override": kind});
+        if !expected.is_null() {
+            patch["expected_flow_overrides"] = expected;
+        }
+        json!({"selector": {"kind": "address", "address": "1004"}, "patch": patch})
+    };
+    let changed = good(&bridge, "flow_override.patch", patch("branch", Value::Null));
+    assert_eq!(changed["items"][0]["flow_type"], "UNCONDITIONAL_JUMP");
+    assert!(changed["items"][0].get("bytes").is_none());
+    let reference = json!({"filter": {"direction": "from", "from": "1004"}});
+    assert_eq!(
+        good(&bridge, "reference.list", reference)["items"][0]["type"],
+        "UNCONDITIONAL_JUMP"
+    );
+    assert_eq!(
+        bad(&bridge, "flow_override.patch", patch("call", json!(["none"]))),
+        (409, "flow_override_conflict", "/params/patch/expected_flow_overrides".to_owned())
+    );
+    let skipped = json!({"selector": {"kind": "function", "entry": "main"},
+        "patch": {"flow_override": "return", "expected_flow_overrides": ["call"]}});
+    let skipped = good(&bridge, "flow_override.patch", skipped);
+    assert_eq!(
+        skipped["items"][0]["flow_override"], "branch",
+        "what is not expected is left alone"
+    );
+    assert_eq!(
+        good(&bridge, "flow_override.patch", patch("none", Value::Null))["items"],
+        json!([])
+    );
+    let nowhere = json!({"selector": {"kind": "address", "address": "1005"}, "patch": {"flow_override": "none"}});
+    assert_eq!(
+        bad(&bridge, "flow_override.patch", nowhere),
+        (404, "not_found", "/params/selector/address".to_owned())
+    );
+}
+
+#[test]
+fn a_deleted_function_leaves_its_code_and_its_given_name() {
+    let bridge = bridge();
+    let delete = |entry: &str| json!({"selector": {"entry": entry}});
+    good(&bridge, "function.delete", delete("main"));
+    assert_eq!(bad(&bridge, "function.delete", delete("main")).0, 404);
+    good(&bridge, "instruction.get", json!({"selector": {"address": "main"}}));
+    let symbol = good(&bridge, "symbol.list", json!({"filter": {"address": "main"}}));
+    assert_eq!(
+        (&symbol["items"][0]["name"], &symbol["items"][0]["type"]),
+        (&json!("main"), &json!("Label"))
+    );
+    good(&bridge, "function.delete", delete("1020"));
+    assert_eq!(good(&bridge, "program.get", json!({}))["function_count"], 0);
+}
