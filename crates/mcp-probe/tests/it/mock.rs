@@ -42,7 +42,6 @@ fn a_hand_written_client_over_pipes() {
     );
     assert_eq!(sum["result"]["content"][0]["text"], "5");
     assert_eq!(ask("{oops")["error"]["code"], -32700);
-    drop(ask);
     drop(input);
     assert!(child.wait().unwrap().success());
 }
