@@ -86,10 +86,21 @@ impl Expressions {
                 let sizes = [place.size, size, 4];
                 self.node(Node::Operation(Opcode::Subpiece, whole, Some(low), sizes))
             }
-            None => self.unknown(),
+            None => self.widened(place).unwrap_or_else(|| self.unknown()),
         };
         self.places.insert(key, id);
         id
+    }
+
+    /// A register of which only the lower half was looked at so far: compilers index by the whole
+    /// one after checking the half, knowing the rest to be zero.
+    fn widened(&mut self, place: &Varnode) -> Option<NodeId> {
+        let half = place.size / 2;
+        if self.big_endian || place.size != 8 || place.space != VarSpace::Register {
+            return None;
+        }
+        let low = *self.places.get(&(place.space, place.offset, half))?;
+        Some(self.node(Node::Operation(Opcode::IntZExt, low, None, [place.size, half, 0])))
     }
 
     fn put(&mut self, place: &Varnode, id: NodeId) {
@@ -189,15 +200,31 @@ impl Expressions {
         matches!(self.nodes.get(id as usize), Some(Node::Constant(_)))
     }
 
-    /// Whether an expression reads memory at an address that depends on a number for which
-    /// `is_table` answers true.
+    /// Whether an expression reads memory at an address made of something unknown and a number
+    /// for which `is_table` answers true.
     pub(crate) fn loads_from(&self, root: NodeId, is_table: impl Fn(u64) -> bool) -> bool {
         let loads = self.parts(root).into_iter().filter_map(|id| match self.nodes[id as usize] {
             Node::Load(address, _, _) => Some(address),
             _ => None,
         });
-        let mut bases = loads.flat_map(|address| self.parts(address));
-        bases.any(|id| matches!(self.nodes[id as usize], Node::Constant(n) if is_table(n)))
+        let mut addresses = loads.map(|address| self.parts(address));
+        addresses.any(|parts| {
+            let unknown = |id: &NodeId| matches!(self.nodes[*id as usize], Node::Unknown(_));
+            let table =
+                |id: &NodeId| matches!(self.nodes[*id as usize], Node::Constant(n) if is_table(n));
+            parts.iter().any(unknown) && parts.iter().any(table)
+        })
+    }
+
+    /// The number that a part is masked with, if it is the result of a mask.
+    pub(crate) fn masked(&self, id: NodeId) -> Option<u64> {
+        match *self.nodes.get(id as usize)? {
+            Node::Operation(Opcode::IntAnd, _, Some(bits), _) => match self.nodes[bits as usize] {
+                Node::Constant(bits) => Some(bits),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 

@@ -59,6 +59,10 @@ pub(crate) fn look_at(program: &Program, reader: &mut CodeReader, at: Address) -
             return Jump::Table(found);
         }
     }
+    if let Some(mut found) = masked_table(program, &expressions, destination) {
+        found.from = at;
+        return Jump::Table(found);
+    }
     let in_memory = |number| program.memory.contains(Address::ram(number));
     let may_be_table = expressions.loads_from(destination, in_memory);
     if may_be_table { Jump::Perhaps } else { Jump::Pointer }
@@ -161,6 +165,34 @@ fn table(
     if count < 2 || [count + 1, count + 7].into_iter().any(&mut passes) {
         return None;
     }
+    let otherwise = Some(guard.otherwise);
+    cases(program, expressions, &mut evaluation, destination, (index, count), otherwise)
+}
+
+/// The destinations for every index that a mask lets through.
+fn masked_table(
+    program: &Program,
+    expressions: &Expressions,
+    destination: NodeId,
+) -> Option<JumpTable> {
+    let mut evaluation = Evaluation::new(expressions, program);
+    expressions.parts(destination).into_iter().find_map(|index| {
+        let count = expressions.masked(index)?.checked_add(1)?;
+        let fits = count.is_power_of_two() && (2..=ENTRIES).contains(&count);
+        let index = (index, count);
+        fits.then(|| cases(program, expressions, &mut evaluation, destination, index, None))?
+    })
+}
+
+/// The destinations for the first values of an index, if code can be at all of them.
+fn cases(
+    program: &Program,
+    expressions: &Expressions,
+    evaluation: &mut Evaluation<'_>,
+    destination: NodeId,
+    (index, count): (NodeId, u64),
+    otherwise: Option<u64>,
+) -> Option<JumpTable> {
     let mut cases = Vec::with_capacity(count as usize);
     let mut loads = Vec::new();
     for value in 0..count {
@@ -175,7 +207,7 @@ fn table(
     if cases.iter().all(|(_, target)| target == first) {
         return None;
     }
-    let default = Some(Address::ram(guard.otherwise));
+    let default = otherwise.map(Address::ram);
     let default = default.filter(|place| cases.iter().all(|(_, target)| target != place));
     let tables = runs(&loads, count as u32);
     Some(JumpTable { from: Address::MIN, cases, default, tables })

@@ -198,9 +198,14 @@ struct Cell {
 }
 
 impl Cell {
-    fn end(&self) -> u64 {
-        self.offset.wrapping_add(u64::from(self.size))
+    /// The last place covered; cells may end with the space.
+    fn last(&self) -> u64 {
+        last(self.offset, self.size)
     }
+}
+
+fn last(offset: u64, size: u32) -> u64 {
+    offset.saturating_add(u64::from(size.saturating_sub(1)))
 }
 
 /// What reading a place gives.
@@ -247,7 +252,7 @@ impl Cells {
             return Reading::Absent;
         };
         match cell.value {
-            None if u64::from(size) <= cell.end().wrapping_sub(offset) => Reading::Unknown,
+            None if last(offset, size) <= cell.last() => Reading::Unknown,
             None => Reading::Absent,
             Some(value) if value.known == Known::Constant => {
                 self.number(index, base, offset, size, big_endian)
@@ -313,8 +318,11 @@ impl Cells {
         set_at: u64,
         big_endian: bool,
     ) {
+        if size == 0 {
+            return;
+        }
         let from = self.first(base, offset);
-        let end = offset.wrapping_add(u64::from(size));
+        let end = last(offset, size);
         let value = value.map(|value| match value.known {
             Known::Constant => Value::constant(value.offset & mask(size), size),
             _ => value,
@@ -328,12 +336,12 @@ impl Cells {
         }
         let mut to = from;
         let mut rest: [Option<Cell>; 2] = [None, None];
-        while let Some(cell) = self.cells.get(to).filter(|c| c.base == base && c.offset < end) {
+        while let Some(cell) = self.cells.get(to).filter(|c| c.base == base && c.offset <= end) {
             if cell.offset < offset {
-                rest[0] = piece(cell, cell.offset, offset, set_at, big_endian);
+                rest[0] = piece(cell, cell.offset, offset - 1, set_at, big_endian);
             }
-            if cell.end() > end {
-                rest[1] = piece(cell, end, cell.end(), set_at, big_endian);
+            if cell.last() > end {
+                rest[1] = piece(cell, end + 1, cell.last(), set_at, big_endian);
             }
             to += 1;
         }
@@ -349,14 +357,14 @@ impl Cells {
     }
 }
 
-/// The part of a cell from one offset to another, if it can be told.
+/// The part of a cell from one offset to another (inclusive), if it can be told.
 fn piece(cell: &Cell, from: u64, to: u64, set_at: u64, big_endian: bool) -> Option<Cell> {
     let value = cell.value?;
-    let size = u32::try_from(to - from).ok()?;
+    let size = u32::try_from(to.checked_sub(from)?).ok()?.checked_add(1)?;
     if value.known != Known::Constant || cell.size > 8 {
         return None;
     }
-    let low = if big_endian { cell.end() - to } else { from - cell.offset };
+    let low = if big_endian { cell.last() - to } else { from - cell.offset };
     let number = value.offset.checked_shr(8 * low as u32).unwrap_or(0) & mask(size);
     let value = Some(Value::constant(number, size));
     Some(Cell { base: cell.base, offset: from, size, value, set_at })
@@ -410,6 +418,23 @@ mod tests {
         assert_eq!(subtract(down, down), Some(Value::constant(0, 8)));
         let unknown = add(None, Some(Value::constant(0x4000, 8))).unwrap();
         assert_eq!((unknown.base, unknown.offset), (Base::NOWHERE, 0x4000));
+    }
+
+    #[test]
+    fn cells_at_the_end_of_a_space_stay_in_order() {
+        let mut cells = Cells::default();
+        let base = Base::register(0x20, 8);
+        let put = |cells: &mut Cells, offset: i64, size, value| {
+            let value = Some(Value::constant(value, size));
+            cells.write(base, offset as u64, size, value, 0, false);
+        };
+        put(&mut cells, -8, 8, 0x1122_3344_5566_7788);
+        put(&mut cells, -4, 4, 0xffff_ffff);
+        put(&mut cells, -16, 8, 5);
+        let read = |offset: i64, size| cells.read(base, offset as u64, size, false);
+        assert_eq!(read(-8, 8), Reading::Value(Value::constant(0xffff_ffff_5566_7788, 8)));
+        assert_eq!(read(-16, 8), Reading::Value(Value::constant(5, 8)));
+        assert_eq!(cells.cells.len(), 3);
     }
 
     #[test]
