@@ -1,5 +1,7 @@
 //! How long the engine's steps take on the fixtures: load, decode, analyse,
 //! decompile, one call, one page of a scan.
+// The benchmark macros write public functions without a text.
+#![allow(missing_docs)]
 
 use std::hint::black_box;
 use std::sync::Arc;

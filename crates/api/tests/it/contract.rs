@@ -69,7 +69,7 @@ fn schemas_equal_the_reference_but_for_listed_differences() {
         if Value::Object(ours.effects().to_json()) != theirs["effects"] {
             found.push(format!("{name}: effects differ"));
         }
-        if Value::from(ours.batchable()) != theirs["batchable"] {
+        if theirs["batchable"] != ours.batchable() {
             found.push(format!("{name}: batchable differs"));
         }
         if theirs["operation"].as_str().is_some_and(|operation| operation != ours.operation()) {
@@ -106,7 +106,7 @@ fn methods_stand_in_the_reference_order() {
     assert_eq!(ours, theirs);
 }
 
-fn accept<'a>(line: &str, used: &mut BTreeSet<&'a str>) -> Option<()> {
+fn accept(line: &str, used: &mut BTreeSet<&str>) -> Option<()> {
     let mut fits = false;
     for (pattern, _) in ACCEPTED {
         if matches(pattern, line) {
