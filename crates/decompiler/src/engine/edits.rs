@@ -13,7 +13,7 @@ use program::{
 };
 
 use super::prototype::place;
-use super::symbols::{Symbols, engine_name};
+use super::symbols::{Symbols, engine_name, is_undefined};
 use super::types::TypeMap;
 
 /// Tells the engine about a function's variables.
@@ -31,7 +31,7 @@ pub(crate) fn feed_locals(
         let Ok(data_type) = types.get(architecture, &program.types, local.data_type) else {
             continue;
         };
-        let undefined = program.types.is_undefined(local.data_type);
+        let undefined = is_undefined(&program.types, local.data_type);
         let locked = local.type_locked || !undefined;
         let flags = if locked { Varnode::NAMELOCK | Varnode::TYPELOCK } else { Varnode::NAMELOCK };
         let name = engine_name(&local.name);

@@ -11,8 +11,8 @@ use ghidra_decompiler::types::{TypeId as EngineType, TypeMetatype};
 use ghidra_decompiler::varnode::Varnode;
 use program::data_type::Builtin;
 use program::{
-    Address as Place, AddressRange, CodeUnit, DataUnit, Function, Program, SpaceId, SymbolId,
-    SymbolKind, TypeKind,
+    Address as Place, AddressRange, CodeUnit, DataTypes, DataUnit, Function, Program, SpaceId,
+    SymbolId, SymbolKind, TypeId, TypeKind,
 };
 
 use super::types::{TypeMap, undefined, unknown};
@@ -196,7 +196,7 @@ impl Symbols {
         let label = program.label_at(address).or_else(|| program.synthetic_label(address));
         let Some(name) = label else { return Ok(()) };
         let data_type = data_type(architecture, program, types, unit)?;
-        let undefined = is_undefined(program, unit);
+        let undefined = is_undefined(&program.types, unit.data_type);
         let namespace = program.symbols.primary_at(address).map(|(_, symbol)| symbol.parent);
         let scope = self.scope(architecture, program, namespace.unwrap_or(SymbolId::GLOBAL))?;
         self.add_place(architecture, scope, address, &name, data_type, !undefined)
@@ -401,10 +401,11 @@ fn is_external_slot(program: &Program, place: Place) -> bool {
     })
 }
 
-fn is_undefined(program: &Program, unit: DataUnit) -> bool {
-    match program.types.get(program.types.resolve(unit.data_type)).map(|known| &known.kind) {
-        Some(TypeKind::Array { element, .. }) => program.types.is_undefined(*element),
-        _ => program.types.is_undefined(unit.data_type),
+/// Whether a type only says how many bytes there are.
+pub(crate) fn is_undefined(types: &DataTypes, id: TypeId) -> bool {
+    match types.get(types.resolve(id)).map(|known| &known.kind) {
+        Some(TypeKind::Array { element, .. }) => types.is_undefined(*element),
+        _ => types.is_undefined(id),
     }
 }
 
