@@ -37,7 +37,7 @@ fn c_text_equals_ghidras() {
     let only = std::env::var("CTEXT_SAMPLE").ok();
     let show: usize = std::env::var("CTEXT_SHOW").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let decompiler = Decompiler::new();
-    let limits = Limits { timeout: Duration::from_secs(20), ..Limits::default() };
+    let limits = Limits { timeout: Duration::from_secs(120), ..Limits::default() };
     let (mut all, mut equal, mut alike, mut failed) = (0, 0, 0, 0);
     let mut shown = 0;
     for sample in facts::samples(&truth) {
@@ -92,8 +92,8 @@ fn c_text_equals_ghidras() {
     println!("total: {all} functions, {equal} equal, {alike} but for names, {failed} failed");
     if only.is_none() {
         // Shares that were reached; they only rise.
-        assert!(equal * 100 >= all * 88, "fewer texts are equal");
-        assert!(alike * 100 >= all * 90, "fewer texts are equal but for names");
+        assert!(equal * 100 >= all * 90, "fewer texts are equal");
+        assert!(alike * 100 >= all * 92, "fewer texts are equal but for names");
         assert!(failed <= 1, "more functions fail");
     }
 }

@@ -9,7 +9,8 @@ use ghidra_decompiler::error::Result;
 use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::varnode::Varnode;
 use program::{
-    Address as Place, CommentKind, FlowOverride, FlowType, Function, LocalVariable, Program,
+    Address as Place, CommentKind, FlowOverride, FlowType, Function, Instruction, LocalVariable,
+    Program,
 };
 
 use super::prototype::place;
@@ -92,34 +93,56 @@ fn first_use(symbols: &Symbols, entry: Place, local: &LocalVariable) -> Address 
     symbols.address(Place::new(entry.space, offset))
 }
 
-/// Tells the engine about flow that is not what the instructions say.
+/// Functions whose code one function may run on into.
+const MAX_ENTERED: usize = 64;
+
+/// Tells the engine about flow that is not what the instructions say, in the function and where
+/// its jumps lead.
 pub(crate) fn feed_flow(
     data: &mut Funcdata,
     program: &Program,
     symbols: &Symbols,
     function: &Function,
 ) -> Result<()> {
-    for range in function.body.ranges() {
-        let inside = program.listing.instructions.range(range.start..=range.end);
-        for (address, instruction) in inside {
-            let change = match instruction.flow_override {
-                // The jump a thunk consists of is a call in all but name.
-                FlowOverride::None
-                    if function.thunk_of.is_some()
-                        && instruction.flow == FlowType::ComputedJump =>
-                {
-                    "callreturn"
+    let mut entered = vec![function.entry];
+    let mut next = 0;
+    while let Some(owner) = entered.get(next).and_then(|entry| program.functions.at(*entry)) {
+        next += 1;
+        for range in owner.body.ranges() {
+            let inside = program.listing.instructions.range(range.start..=range.end);
+            for (address, instruction) in inside {
+                if let Some(change) = flow_change(owner, instruction) {
+                    let address = symbols.address(*address);
+                    data.get_override().insert_flow_override(&address, change)?;
+                } else if instruction.flow.is_jump() && entered.len() < MAX_ENTERED {
+                    let targets =
+                        program.references.from(*address).filter(|r| r.info.kind.is_jump());
+                    let owners = targets.filter_map(|r| program.functions.containing(r.to));
+                    for other in owners.map(|other| other.entry) {
+                        if !entered.contains(&other) {
+                            entered.push(other);
+                        }
+                    }
                 }
-                FlowOverride::None => continue,
-                FlowOverride::Branch => "branch",
-                FlowOverride::Call => "call",
-                FlowOverride::CallReturn => "callreturn",
-                FlowOverride::Return => "return",
-            };
-            data.get_override().insert_flow_override(&symbols.address(*address), change)?;
+            }
         }
     }
     Ok(())
+}
+
+/// The engine's word for what an instruction does instead of what it says.
+fn flow_change(owner: &Function, instruction: &Instruction) -> Option<&'static str> {
+    match instruction.flow_override {
+        FlowOverride::Branch => Some("branch"),
+        FlowOverride::Call => Some("call"),
+        FlowOverride::CallReturn => Some("callreturn"),
+        FlowOverride::Return => Some("return"),
+        // The jump a thunk consists of is a call in all but name.
+        FlowOverride::None => {
+            let passes_on = owner.thunk_of.is_some() && instruction.flow == FlowType::ComputedJump;
+            passes_on.then_some("callreturn")
+        }
+    }
 }
 
 /// Tells the engine about the comments it prints: those above instructions, and the one that

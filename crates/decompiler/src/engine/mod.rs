@@ -141,6 +141,25 @@ impl Engine {
         limits: &Limits,
         cancel: &Arc<AtomicBool>,
     ) -> Result<Decompilation> {
+        let result = self.decompile_once(program, entry, limits, cancel);
+        if result.is_ok() || self.last_stop.is_some() {
+            return result;
+        }
+        // What read-only memory says can lead the engine into a corner: without it there may be
+        // an answer, if a longer one.
+        self.architecture.readonlypropagate = false;
+        let second = self.decompile_once(program, entry, limits, cancel);
+        self.architecture.readonlypropagate = true;
+        second.or(result)
+    }
+
+    fn decompile_once(
+        &mut self,
+        program: &Program,
+        entry: Place,
+        limits: &Limits,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<Decompilation> {
         let tokens = Arc::clone(&self.tokens);
         self.run(program, entry, limits, cancel, |data, architecture, scene| {
             perform(data, architecture, scene.watch)?;

@@ -308,9 +308,10 @@ fn built_in(
             let size = size_of(all.organization().pointer)?;
             types(architecture)?.get_type_pointer(size, target, 1)
         }
-        Builtin::ImageBaseOffset | Builtin::Alignment | Builtin::Leb128 { .. } => {
-            unknown(architecture, length.clamp(1, 8))
+        Builtin::ImageBaseOffset => {
+            factory.get_base_named(size_of(length.clamp(1, 8))?, TypeMetatype::Int, name)
         }
+        Builtin::Alignment | Builtin::Leb128 { .. } => unknown(architecture, length.clamp(1, 8)),
     }
 }
 

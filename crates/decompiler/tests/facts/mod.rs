@@ -583,12 +583,13 @@ fn builtin(program: &mut Program, name: &str) -> TypeId {
             Builtin::String(Charset::Ascii)
         }
         "pointer" => Builtin::Pointer,
+        "ImageBaseOffset32" => Builtin::ImageBaseOffset,
         _ => return program.types.builtin("undefined"),
     };
     program.types.add(DataType {
         category: "/".into(),
         name: name.into(),
-        length: None,
+        length: (kind == Builtin::ImageBaseOffset).then_some(4),
         alignment: 1,
         description: "".into(),
         kind: TypeKind::Builtin(kind),
