@@ -1,6 +1,7 @@
 //! The program as its users see it: the real binary against mock servers and
 //! raw sockets.
 
+mod bridge;
 mod doctor;
 mod emit;
 mod errors;
