@@ -40,7 +40,7 @@ pub struct Varnode {
 }
 
 /// One operation. `Load` and `Store` name the memory they use by their first input, a constant:
-/// [`PcodeOp::memory`] reads it.
+/// [`PcodeOp::is_ram_access`] tells the default one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PcodeOp {
     /// What is done.

@@ -11,7 +11,7 @@ pub struct SymbolId(pub u64);
 impl SymbolId {
     /// The global namespace, which has no stored symbol.
     pub const GLOBAL: SymbolId = SymbolId(0);
-    /// Ids from here on name synthetic symbols (see [`crate::naming`]).
+    /// Ids from here on name synthetic symbols (see `naming.rs`).
     pub const FIRST_SYNTHETIC: u64 = 1 << 62;
 }
 
