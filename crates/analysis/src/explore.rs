@@ -398,7 +398,16 @@ impl<'a, 'p> Explorer<'a, 'p> {
                     self.function(target, context);
                     self.depends(function, target);
                 }
-                None => self.explored.open_jumps.push((function, at)),
+                None => match self.slot_target(at, context) {
+                    // The system fills the slot with a function of another library.
+                    Some(import) => {
+                        let program = &*self.analysis.program;
+                        if program.functions.at(import).is_none_or(|f| !f.no_return) {
+                            self.returned(function);
+                        }
+                    }
+                    None => self.explored.open_jumps.push((function, at)),
+                },
             }
             return if flow.is_conditional() { self.go_on(function, next) } else { None };
         }
@@ -484,6 +493,12 @@ impl<'a, 'p> Explorer<'a, 'p> {
 
     /// Where a computed call or jump through a constant pointer leads.
     fn pointer_target(&mut self, at: u64, context: Context) -> Option<u64> {
+        let target = self.slot_target(at, context)?;
+        (target.space == SpaceId::RAM).then_some(target.offset)
+    }
+
+    /// The function bound to the slot that a computed call or jump goes through.
+    fn slot_target(&mut self, at: u64, context: Context) -> Option<Address> {
         self.pcode.clear();
         let address = Address::ram(at);
         self.reader.pcode(self.analysis.program, address, context, &mut self.pcode).ok()?;
@@ -503,8 +518,6 @@ impl<'a, 'p> Explorer<'a, 'p> {
         }
         let program = &*self.analysis.program;
         import_slot(program, Address::ram(wanted.offset), wanted.size)
-            .filter(|at| at.space == SpaceId::RAM)
-            .map(|at| at.offset)
     }
 }
 

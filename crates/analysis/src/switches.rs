@@ -20,8 +20,28 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Resolves computed jumps until none is left that can be. Cost: one flow
 /// analysis for each function that holds an open jump, spread over all cores.
 pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
-    let mut hopeless: BTreeSet<(u64, u64)> = BTreeSet::new();
     let mut known: BTreeMap<Address, JumpTable> = BTreeMap::new();
+    loop {
+        let hopeless = resolve_open(explorer, &mut known)?;
+        if hopeless.is_empty() {
+            break;
+        }
+        // Callers that waited for such a function go on, to code with jumps of its own.
+        explorer.give_up(&hopeless.into_iter().collect::<Vec<_>>())?;
+    }
+    let program = &mut *explorer.so_far().program;
+    for table in known.values() {
+        crate::switch_tables::mark(program, table);
+    }
+    Ok(())
+}
+
+/// Resolves the jumps that are open now and those behind them; what cannot be resolved.
+fn resolve_open(
+    explorer: &mut Explorer<'_, '_>,
+    known: &mut BTreeMap<Address, JumpTable>,
+) -> Result<BTreeSet<(u64, u64)>, Stopped> {
+    let mut hopeless: BTreeSet<(u64, u64)> = BTreeSet::new();
     for _ in 0..ROUNDS {
         let open: BTreeSet<(u64, u64)> = explorer.take_open_jumps().into_iter().collect();
         if open.is_empty() {
@@ -57,12 +77,8 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
         }
         explorer.resolve(resolved)?;
     }
-    let program = &mut *explorer.so_far().program;
-    for table in known.values() {
-        crate::switch_tables::mark(program, table);
-    }
     hopeless.extend(explorer.take_open_jumps());
-    explorer.give_up(&hopeless.into_iter().collect::<Vec<_>>())
+    Ok(hopeless)
 }
 
 /// Resolves what the code just before each jump tells. What is left may be a table that only
