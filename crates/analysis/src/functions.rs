@@ -4,6 +4,7 @@ use crate::explore::{Explored, Explorer, bodies};
 use crate::linkage;
 use crate::no_return;
 use crate::pass::{Analysis, Stopped};
+use crate::runtime_functions;
 use crate::switches;
 use crate::unwind;
 use program::{Address, AddressRange, AddressSet, Program, SourceType, SpaceId, SymbolKind};
@@ -19,12 +20,19 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let starts = starts(analysis.program);
     let stubs = linkage::stub_starts(analysis.program, analysis.language);
     let code = unwind::function_starts(analysis.program);
+    let unwound = match analysis.program.info.executable_format.contains("(PE)") {
+        true => runtime_functions::starts(analysis.program),
+        false => Vec::new(),
+    };
     let mut explorer = Explorer::new(analysis);
     for (at, mode) in starts {
         explorer.explore(at, mode)?;
     }
     for stub in &stubs.functions {
         explorer.explore(*stub, 0)?;
+    }
+    for at in &unwound {
+        explorer.explore(*at, 0)?;
     }
     for at in stubs.code.iter().chain(code.iter().map(|at| &at.offset)) {
         explorer.explore_code(*at, 0)?;

@@ -25,6 +25,7 @@ mod process_entry;
 mod prototypes;
 mod refer;
 mod referenced;
+mod runtime_functions;
 mod scalars;
 mod shared_returns;
 mod stack;
