@@ -1,7 +1,9 @@
 //! Measures the engine and a running bridge on real files, beside Ghidra's cost.
 //!
-//!     cargo build --release -p ghidra-bridge
-//!     cargo run --release -p bench --bin figures [-- FILE...]
+//! ```text
+//! cargo build --release -p ghidra-bridge
+//! cargo run --release -p bench --bin figures [-- FILE...]
+//! ```
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

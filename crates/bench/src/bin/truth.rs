@@ -1,8 +1,10 @@
 //! Scores our engine against what Ghidra says about the sample programs.
 //!
-//!     cargo run --release -p bench --bin truth
-//!     cargo run --release -p bench --bin truth -- --only blocks,symbols --sample structs
-//!     cargo run --release -p bench --bin truth -- --diff structs.x64.O0 --only references
+//! ```text
+//! cargo run --release -p bench --bin truth
+//! cargo run --release -p bench --bin truth -- --only blocks,symbols --sample structs
+//! cargo run --release -p bench --bin truth -- --diff structs.x64.O0 --only references
+//! ```
 
 use std::process::ExitCode;
 
