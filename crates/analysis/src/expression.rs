@@ -201,7 +201,7 @@ impl Expressions {
     }
 
     /// Whether an expression reads memory at an address made of something unknown and a number
-    /// for which `is_table` answers true.
+    /// for which `is_table` answers true, or of a scaled index.
     pub(crate) fn loads_from(&self, root: NodeId, is_table: impl Fn(u64) -> bool) -> bool {
         let loads = self.parts(root).into_iter().filter_map(|id| match self.nodes[id as usize] {
             Node::Load(address, _, _) => Some(address),
@@ -212,7 +212,11 @@ impl Expressions {
             let unknown = |id: &NodeId| matches!(self.nodes[*id as usize], Node::Unknown(_));
             let table =
                 |id: &NodeId| matches!(self.nodes[*id as usize], Node::Constant(n) if is_table(n));
-            parts.iter().any(unknown) && parts.iter().any(table)
+            let scaled = |id: &NodeId| {
+                let node = self.nodes[*id as usize];
+                matches!(node, Node::Operation(Opcode::IntMult | Opcode::IntLeft, ..))
+            };
+            parts.iter().any(unknown) && parts.iter().any(|id| table(id) || scaled(id))
         })
     }
 

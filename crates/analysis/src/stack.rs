@@ -263,8 +263,8 @@ mod tests {
     #[test]
     fn overlapping_uses_become_one_variable() {
         let use_of = |offset, size| StackAccess { offset, size, accessed: true };
-        let uses = [use_of(-0x10, 4), use_of(-0x20, 8), use_of(-0x1e, 1), use_of(-0xe, 4)];
+        let uses = [use_of(-0x10, 4), use_of(-0x20, 8), use_of(-0x1e, 1), use_of(-0xe, 8)];
         let found = variables(&[&uses[..], &[use_of(8, 8)]].concat(), 8);
-        assert_eq!(found, [use_of(-0x20, 8), use_of(-0x10, 6)]);
+        assert_eq!(found, [use_of(-0x20, 8), use_of(-0x10, 10)]);
     }
 }
