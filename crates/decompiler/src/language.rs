@@ -16,7 +16,7 @@ use ghidra_decompiler::sleighbase::SleighBase;
 use ghidra_decompiler::slghsymbol::{SymbolId, SymbolTable};
 use ghidra_decompiler::space::{SpaceRef, SpaceType};
 use ghidra_decompiler::translate::AddrSpaceManager;
-use ghidra_decompiler::xml::{DocumentStorage, xml_tree};
+use ghidra_decompiler::xml::{DocumentStorage, Element, xml_tree};
 
 use crate::context::{Context, ContextField};
 use crate::convention::{self, Convention};
@@ -24,6 +24,7 @@ use crate::error::LanguageError;
 use crate::handle::{NO_SPACE, space_index};
 use crate::image::NoImage;
 use crate::mode::Modes;
+use crate::own_memory::OwnMemory;
 use crate::pcode::VarSpace;
 use crate::shape::Shapes;
 
@@ -70,6 +71,7 @@ pub(crate) struct Tables {
     conventions: Vec<String>,
     default_convention: Option<String>,
     pub(crate) convention_facts: Vec<Convention>,
+    pub(crate) own_memory: OwnMemory,
     pub(crate) modes: OnceLock<Modes>,
 }
 
@@ -322,10 +324,11 @@ impl Tables {
         };
         let mut architecture =
             architecture(language, compiler).map_err(|error| broken(error.explain()))?;
-        let pointer = registry
+        let specification = registry
             .find_file(description.get_processor_spec())
-            .and_then(|bytes| program_counter_name(&bytes));
-        Tables::read(&mut architecture, description, compiler, pointer)
+            .and_then(|bytes| xml_tree(&bytes).ok());
+        let root = specification.as_ref().map(|document| document.get_root());
+        Tables::read(&mut architecture, description, compiler, root.map(|root| &**root))
             .ok_or_else(|| broken("the tables are incomplete"))
     }
 
@@ -333,7 +336,7 @@ impl Tables {
         architecture: &mut Architecture,
         description: LanguageDescription,
         compiler: &str,
-        program_counter: Option<String>,
+        specification: Option<&Element>,
     ) -> Option<Tables> {
         let conventions = conventions(architecture);
         let convention_facts = convention::read(architecture, &conventions);
@@ -348,7 +351,11 @@ impl Tables {
         let fields = context_fields(&base);
         let default_context = default_context(architecture, &spaces);
         let stack_pointer = stack_pointer(&architecture.manager);
-        let program_counter = program_counter.and_then(|name| registers.get(&name).copied());
+        let program_counter = specification
+            .and_then(program_counter_name)
+            .and_then(|name| registers.get(name).copied());
+        let own_memory =
+            specification.map(|root| own_memory(root, &base, &register_names)).unwrap_or_default();
         Some(Tables {
             id: description.get_id().to_string(),
             compiler: compiler.to_string(),
@@ -370,6 +377,7 @@ impl Tables {
             default_context,
             stack_pointer,
             program_counter,
+            own_memory,
             modes: OnceLock::new(),
         })
     }
@@ -386,11 +394,27 @@ fn architecture(language: &str, compiler: &str) -> Result<Architecture, Error> {
     Ok(architecture)
 }
 
-fn program_counter_name(processor_spec: &[u8]) -> Option<String> {
-    let document = xml_tree(processor_spec).ok()?;
-    let root = document.get_root().clone();
-    let element = root.get_children().iter().find(|child| child.get_name() == "programcounter")?;
-    Some(element.get_attribute_value("register").ok()?.to_string())
+fn program_counter_name(specification: &Element) -> Option<&str> {
+    let children = specification.get_children();
+    let element = children.iter().find(|child| child.get_name() == "programcounter")?;
+    element.get_attribute_value("register").ok()
+}
+
+fn own_memory(
+    specification: &Element,
+    base: &SleighBase,
+    registers: &HashMap<(u8, u64, u32), String>,
+) -> OwnMemory {
+    let manager = &base.translate.manager;
+    let mut own = OwnMemory::read(specification, manager);
+    let mut registers: Vec<_> = registers.iter().collect();
+    registers.sort_unstable();
+    for ((space, offset, _), name) in registers {
+        if let Some(space) = manager.get_space(i32::from(*space)) {
+            own.add_register(name, space.get_name(), *offset);
+        }
+    }
+    own
 }
 
 type Registers = (HashMap<String, RegisterVarnode>, HashMap<(u8, u64, u32), String>);

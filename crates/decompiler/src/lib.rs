@@ -18,6 +18,7 @@ mod language;
 mod listing;
 mod mode;
 mod operand;
+mod own_memory;
 mod parse;
 mod pcode;
 mod shape;

@@ -2,6 +2,7 @@
 //! found and what to do.
 
 use crate::Session;
+use decompiler::Language;
 use loader::{LoadError, LoadOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,10 @@ use std::sync::Arc;
 
 /// Largest file that is opened.
 const MAX_FILE: u64 = 4 << 30;
+
+/// Formats that carry bytes and addresses only: the processor alone tells what
+/// lies where.
+const HEADERLESS: [&str; 3] = ["Raw Binary", "Intel Hex", "Motorola Hex"];
 
 /// How to open a file.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +79,11 @@ impl Session {
         let info = Arc::make_mut(&mut program.info);
         info.created = times.0.or(times.1);
         info.modified = times.1;
+        let broken = |source| OpenError::Language { path: path.to_owned(), source };
+        let ids = (&program.info.language_id, &program.info.compiler_spec_id);
+        let language = Language::open(ids.0, ids.1).map_err(broken)?;
+        let says_nothing = HEADERLESS.contains(&&*program.info.executable_format);
+        language.add_own_memory(&mut program, says_nothing);
         Session::from_program(program)
             .map_err(|source| OpenError::Language { path: path.to_owned(), source })
     }

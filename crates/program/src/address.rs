@@ -258,6 +258,8 @@ pub struct AddressSpace {
     pub kind: SpaceKind,
     /// Width of its addresses in bits.
     pub bits: u32,
+    /// Bytes that one address counts; offsets are always in bytes.
+    pub unit: u32,
     /// For an overlay, the space it lies over.
     pub overlay_of: Option<SpaceId>,
 }
@@ -265,7 +267,9 @@ pub struct AddressSpace {
 impl AddressSpace {
     /// The greatest offset.
     pub fn max_offset(&self) -> u64 {
-        if self.bits >= 64 { u64::MAX } else { (1u64 << self.bits) - 1 }
+        let units = if self.bits >= 64 { u64::MAX } else { (1u64 << self.bits) - 1 };
+        let unit = u64::from(self.unit);
+        units.checked_mul(unit).and_then(|n| n.checked_add(unit - 1)).unwrap_or(u64::MAX)
     }
 }
 
@@ -292,10 +296,35 @@ impl AddressSpaces {
                 name: name.into(),
                 kind,
                 bits,
+                unit: 1,
                 overlay_of: None,
             })
             .collect();
         AddressSpaces { spaces }
+    }
+
+    /// Adds a space of memory beside `ram`, whose addresses count `unit` bytes
+    /// each. The one of that name if there is one already; `None` when the
+    /// number of such spaces is used up.
+    pub fn add_memory(&mut self, name: &str, bits: u32, unit: u32) -> Option<SpaceId> {
+        if let Some(space) = self.by_name(name) {
+            return Some(space.id);
+        }
+        let at = self.spaces.partition_point(|space| !space.id.is_overlay());
+        let id = SpaceId(u16::try_from(at).ok()?);
+        if id.is_overlay() {
+            return None;
+        }
+        let space = AddressSpace {
+            id,
+            name: name.into(),
+            kind: SpaceKind::Ram,
+            bits,
+            unit: unit.max(1),
+            overlay_of: None,
+        };
+        self.spaces.insert(at, space);
+        Some(id)
     }
 
     /// Adds an overlay over `base` with a name made unique by a suffix.
@@ -303,7 +332,8 @@ impl AddressSpaces {
     pub fn add_overlay(&mut self, name: &str, base: SpaceId) -> Option<SpaceId> {
         let overlays = self.spaces.iter().filter(|s| s.id.is_overlay()).count();
         let id = SpaceId(u16::try_from(SpaceId::FIRST_OVERLAY.0 as usize + overlays).ok()?);
-        let (kind, bits) = self.get(base).map_or((SpaceKind::NonLoaded, 64), |s| (s.kind, s.bits));
+        let (kind, bits, unit) =
+            self.get(base).map_or((SpaceKind::NonLoaded, 64, 1), |s| (s.kind, s.bits, s.unit));
         let mut unique = name.to_owned();
         let mut suffix = 0u32;
         while self.by_name(&unique).is_some() {
@@ -315,6 +345,7 @@ impl AddressSpaces {
             name: unique.into(),
             kind,
             bits,
+            unit,
             overlay_of: Some(base),
         });
         Some(id)
@@ -322,8 +353,8 @@ impl AddressSpaces {
 
     /// A space by id.
     pub fn get(&self, id: SpaceId) -> Option<&AddressSpace> {
-        let at = if id.is_overlay() { id.0 - SpaceId::FIRST_OVERLAY.0 + 5 } else { id.0 };
-        self.spaces.get(at as usize)
+        let at = self.spaces.binary_search_by_key(&id, |space| space.id).ok()?;
+        self.spaces.get(at)
     }
 
     /// A space by its exact name.
@@ -336,7 +367,8 @@ impl AddressSpaces {
         self.spaces.iter()
     }
 
-    /// The one spelling of an address: `space:` and at least eight hex digits.
+    /// The one spelling of an address: `space:` and at least eight hex digits,
+    /// or as many as a narrower space has; behind a dot the byte in the unit.
     /// Stack offsets print as `Stack[-0x10]`.
     pub fn print(&self, address: Address) -> AddressText<'_> {
         AddressText { space: self.get(address.space), address }
@@ -358,9 +390,11 @@ impl fmt::Display for AddressText<'_> {
             let sign = if signed < 0 { "-" } else { "" };
             return write!(f, "Stack[{sign}0x{:x}]", signed.unsigned_abs());
         }
-        let (name, bits) = self.space.map_or(("?", 64), |s| (&*s.name, s.bits));
+        let (name, bits, unit) = self.space.map_or(("?", 64, 1), |s| (&*s.name, s.bits, s.unit));
         let width = if bits < 32 { bits.div_ceil(4) as usize } else { 8 };
-        write!(f, "{name}:{offset:0width$x}")
+        let (at, byte) = (offset / u64::from(unit), offset % u64::from(unit));
+        write!(f, "{name}:{at:0width$x}")?;
+        if byte == 0 { Ok(()) } else { write!(f, ".{byte:x}") }
     }
 }
 
@@ -395,6 +429,18 @@ mod tests {
         assert_eq!(print(Address::new(overlay, 0x26)), ".comment:00000026");
         assert_eq!(print(Address::external(1)), "EXTERNAL:00000001");
         assert_eq!(print(Address::stack(-0x10)), "Stack[-0x10]");
+    }
+
+    #[test]
+    fn memory_beside_ram_prints_in_its_own_units() {
+        let mut spaces = AddressSpaces::new(64);
+        let overlay = spaces.add_overlay(".comment", SpaceId::OTHER).unwrap();
+        let ports = spaces.add_memory("ports", 12, 8).unwrap();
+        assert_eq!(spaces.add_memory("ports", 12, 8), Some(ports));
+        assert_eq!(&*spaces.get(overlay).unwrap().name, ".comment");
+        assert_eq!(spaces.get(ports).unwrap().max_offset(), 0x7fff);
+        assert_eq!(spaces.print(Address::new(ports, 0x18)).to_string(), "ports:003");
+        assert_eq!(spaces.print(Address::new(ports, 0x7fff)).to_string(), "ports:fff.7");
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Program {
         }
         if let Some((space, digits)) = text.rsplit_once(':')
             && let Some(space) = self.space_named(space)
-            && let Some(number) = number(digits)
+            && let Some(number) = offset_text(space, digits)
         {
             return in_space(space, number);
         }
@@ -178,12 +178,28 @@ fn in_space(space: &AddressSpace, number: Result<u64, ()>) -> Result<Address, Ad
     }
 }
 
+/// The byte offset that digits of a space name: they count its units, and
+/// behind a dot the byte in the unit.
+fn offset_text(space: &AddressSpace, digits: &str) -> Option<Result<u64, ()>> {
+    if space.unit == 1 {
+        return number(digits);
+    }
+    let (units, byte) = digits.split_once('.').unwrap_or((digits, "0"));
+    let (units, byte) = (number(units)?, number(byte)?);
+    let unit = u64::from(space.unit);
+    let bytes = |units: u64, byte: u64| {
+        Some(byte).filter(|byte| *byte < unit).and_then(|b| units.checked_mul(unit)?.checked_add(b))
+    };
+    Some(units.and_then(|units| bytes(units, byte?).ok_or(())))
+}
+
 fn fits(space: &AddressSpace, offset: u64) -> bool {
     offset <= space.max_offset()
 }
 
 fn out_of(space: &AddressSpace) -> AddressTextError {
-    AddressTextError::OutOfSpace { space: space.name.to_string(), max: space.max_offset() }
+    let max = space.max_offset() / u64::from(space.unit);
+    AddressTextError::OutOfSpace { space: space.name.to_string(), max }
 }
 
 /// `Stack[0x8]` and `Stack[-0x14]`, as storage and references print them.
@@ -234,6 +250,7 @@ mod tests {
         let mut p = Program::new(info, false, DataOrganization::default());
         Arc::make_mut(&mut p.spaces).add_overlay(".comment", SpaceId::OTHER);
         Arc::make_mut(&mut p.spaces).add_overlay("odd:name:", SpaceId::OTHER);
+        Arc::make_mut(&mut p.spaces).add_memory("ports", 12, 8);
         let block = MemoryBlock::new(".text", Address::ram(0x1000), 0x100, BlockSource::Zero);
         p.memory.add_block(block).expect("nothing is in the way");
         let ns = p.symbols.namespace("ns", SymbolId::GLOBAL, SymbolKind::Namespace);
@@ -303,13 +320,18 @@ mod tests {
             Err(AddressTextError::OutOfSpace { .. })
         ));
         assert!(matches!(p.parse_address("0-1"), Err(AddressTextError::OutOfSpace { .. })));
+        for text in ["ports:1000", "ports:0.8"] {
+            let refused = p.parse_address(text);
+            let max = 0xfff;
+            assert_eq!(refused, Err(AddressTextError::OutOfSpace { space: "ports".into(), max }));
+        }
     }
 
     proptest! {
         #[test]
-        fn every_printed_address_reads_back(space in 0usize..7, offset: u64) {
+        fn every_printed_address_reads_back(space in 0usize..8, offset: u64) {
             let p = program();
-            let space = p.spaces.iter().nth(space).expect("seven spaces");
+            let space = p.spaces.iter().nth(space).expect("eight spaces");
             let offset = if space.id == SpaceId::STACK { offset } else { offset & space.max_offset() };
             let address = Address::new(space.id, offset);
             prop_assert_eq!(p.parse_address(&p.spaces.print(address).to_string()), Ok(address));
