@@ -19,7 +19,7 @@ pub(crate) fn mark(program: &mut Program, table: &JumpTable) {
     if table.cases.len() < 2 {
         return;
     }
-    let name = format!("switchD_{}", program.address_in_name(table.from));
+    let name = format!("switchD_{}", program.address_in_stored_name(table.from));
     let space = program.symbols.namespace(&name, SymbolId::GLOBAL, SymbolKind::Namespace);
     program.symbols.edit(space, |symbol| symbol.source = SourceType::Analysis);
     let label = |program: &mut Program, at: Address, name: &str| {
@@ -34,7 +34,7 @@ pub(crate) fn mark(program: &mut Program, table: &JumpTable) {
     }
     for (first, size, count) in &table.tables {
         if mark_entries(program, *first, *size, *count) > 0 {
-            let name = format!("switchdataD_{}", program.address_in_name(*first));
+            let name = format!("switchdataD_{}", program.address_in_stored_name(*first));
             label(program, *first, &name);
         }
     }

@@ -14,7 +14,7 @@ use program::{
 use crate::language::Language;
 
 /// Where a processor specification or a register table places something.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     /// The space's number in [`OwnMemory::spaces`]; `None` is the default space.
     space: Option<usize>,
@@ -63,12 +63,21 @@ impl OwnMemory {
                 own.blocks.push(block);
             }
         }
+        let mut next = None;
         for element in children(specification, "default_symbols", "symbol") {
-            if let Some(symbol) = own.symbol(element, manager) {
-                own.symbols.push(symbol);
-            }
+            let Some(symbol) = own.symbol(element, manager, next) else { continue };
+            next = own.behind(symbol.place, element);
+            own.symbols.push(symbol);
         }
         own
+    }
+
+    /// Where a symbol lies that is said to come next after this one.
+    fn behind(&self, place: Place, element: &Element) -> Option<Place> {
+        let space = place.space.and_then(|space| self.spaces.get(space));
+        let unit = space.map_or(1, |space| u64::from(space.unit));
+        let size = attribute(element, "size").and_then(number).unwrap_or(unit);
+        Some(Place { space: place.space, offset: place.offset.checked_add(size)? })
     }
 
     /// Adds the name of a register that lies in a space of memory; such a name does not move
@@ -102,12 +111,20 @@ impl OwnMemory {
         })
     }
 
-    fn symbol(&self, element: &Element, manager: &AddrSpaceManager) -> Option<OwnSymbol> {
+    fn symbol(
+        &self,
+        element: &Element,
+        manager: &AddrSpaceManager,
+        next: Option<Place>,
+    ) -> Option<OwnSymbol> {
         // What is a pointer to code is itself no code.
         let is_pointer = attribute(element, "type").is_some();
         Some(OwnSymbol {
             name: attribute(element, "name")?.to_owned(),
-            place: self.place(attribute(element, "address")?, manager)?,
+            place: match attribute(element, "address")? {
+                "next" => next?,
+                text => self.place(text, manager)?,
+            },
             entry: attribute(element, "entry") == Some("true") && !is_pointer,
             register: false,
         })
@@ -135,8 +152,12 @@ impl Language {
     /// starts, for instance): right only for images that say nothing about themselves.
     pub fn add_own_memory(&self, program: &mut Program, name_default_space: bool) {
         let own = &self.tables.own_memory;
+        let spaces = Arc::make_mut(&mut program.spaces);
+        for space in &own.spaces {
+            spaces.add_memory(&space.name, space.bits, space.unit);
+        }
         for block in &own.blocks {
-            if let Some(start) = own.address(program, &block.place) {
+            if let Some(start) = own.address(program, block.place) {
                 add_block(program, block, start);
             }
         }
@@ -144,7 +165,7 @@ impl Language {
             if symbol.place.space.is_none() && !name_default_space {
                 continue;
             }
-            if let Some(address) = own.address(program, &symbol.place) {
+            if let Some(address) = own.address(program, symbol.place) {
                 add_symbol(program, symbol, address);
             }
         }
@@ -152,14 +173,11 @@ impl Language {
 }
 
 impl OwnMemory {
-    /// Where the place is in the program, to which its space is added.
-    fn address(&self, program: &mut Program, place: &Place) -> Option<Address> {
+    /// Where the place is in a program that has the spaces.
+    fn address(&self, program: &Program, place: Place) -> Option<Address> {
         let Some(space) = place.space else { return Some(Address::ram(place.offset)) };
-        let space = self.spaces.get(space)?;
-        let spaces = Arc::make_mut(&mut program.spaces);
-        let id = spaces.add_memory(&space.name, space.bits, space.unit)?;
-        let fits = place.offset <= spaces.get(id)?.max_offset();
-        fits.then_some(Address::new(id, place.offset))
+        let space = program.spaces.by_name(&self.spaces.get(space)?.name)?;
+        (place.offset <= space.max_offset()).then_some(Address::new(space.id, place.offset))
     }
 }
 
@@ -259,6 +277,8 @@ mod tests {
         };
         assert_eq!(named("mstatus"), ("csreg:0300".to_owned(), false));
         assert_eq!(named("mepc"), ("csreg:0341".to_owned(), true));
+        assert_eq!(named("mtval"), ("csreg:0343".to_owned(), false));
+        assert_eq!(program.default_function_name(Address::ram(0x10)), "FUN_ram_00000010");
     }
 
     #[test]
@@ -271,5 +291,6 @@ mod tests {
         assert!(program.symbols.named("Reset").next().is_some());
         assert!(program.entry_points.contains_key(&Address::ram(0)));
         assert!(program.symbols.named("H_Reset").next().is_none());
+        assert_eq!(program.default_function_name(Address::ram(0x10)), "FUN_00000010");
     }
 }

@@ -351,6 +351,13 @@ impl AddressSpaces {
         Some(id)
     }
 
+    /// Whether the processor has more memory than `ram`, so that names have to
+    /// tell which one an address is in.
+    pub fn several_memories(&self) -> bool {
+        let at = self.spaces.partition_point(|space| space.id <= SpaceId::REGISTER);
+        self.spaces.get(at).is_some_and(|space| !space.id.is_overlay())
+    }
+
     /// A space by id.
     pub fn get(&self, id: SpaceId) -> Option<&AddressSpace> {
         let at = self.spaces.binary_search_by_key(&id, |space| space.id).ok()?;

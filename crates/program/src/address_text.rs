@@ -250,7 +250,6 @@ mod tests {
         let mut p = Program::new(info, false, DataOrganization::default());
         Arc::make_mut(&mut p.spaces).add_overlay(".comment", SpaceId::OTHER);
         Arc::make_mut(&mut p.spaces).add_overlay("odd:name:", SpaceId::OTHER);
-        Arc::make_mut(&mut p.spaces).add_memory("ports", 12, 8);
         let block = MemoryBlock::new(".text", Address::ram(0x1000), 0x100, BlockSource::Zero);
         p.memory.add_block(block).expect("nothing is in the way");
         let ns = p.symbols.namespace("ns", SymbolId::GLOBAL, SymbolKind::Namespace);
@@ -320,6 +319,8 @@ mod tests {
             Err(AddressTextError::OutOfSpace { .. })
         ));
         assert!(matches!(p.parse_address("0-1"), Err(AddressTextError::OutOfSpace { .. })));
+        let mut p = p;
+        Arc::make_mut(&mut p.spaces).add_memory("ports", 12, 8);
         for text in ["ports:1000", "ports:0.8"] {
             let refused = p.parse_address(text);
             let max = 0xfff;
@@ -330,7 +331,8 @@ mod tests {
     proptest! {
         #[test]
         fn every_printed_address_reads_back(space in 0usize..8, offset: u64) {
-            let p = program();
+            let mut p = program();
+            Arc::make_mut(&mut p.spaces).add_memory("ports", 12, 8);
             let space = p.spaces.iter().nth(space).expect("eight spaces");
             let offset = if space.id == SpaceId::STACK { offset } else { offset & space.max_offset() };
             let address = Address::new(space.id, offset);

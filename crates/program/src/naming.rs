@@ -14,13 +14,32 @@ const STRING_NAME: usize = 32;
 const LONGEST_CHAIN: usize = 32;
 
 impl Program {
-    /// The address as names carry it: at least eight hex digits, for overlays
-    /// with the space's name before them.
+    /// The address as synthetic names carry it: at least eight hex digits,
+    /// before them the space's name for overlays, and where the processor has
+    /// several memories.
     pub fn address_in_name(&self, address: Address) -> String {
-        let offset = address.offset;
         match self.spaces.get(address.space) {
-            Some(space) if space.id != SpaceId::RAM => format!("{}__{offset:08x}", space.name),
-            _ => format!("{offset:08x}"),
+            Some(space) if space.id.is_overlay() => {
+                format!("{}__{:08x}", space.name, address.offset)
+            }
+            Some(space) if space.id != SpaceId::RAM || self.spaces.several_memories() => {
+                self.spaces.print(address).to_string().replace(':', "_")
+            }
+            _ => format!("{:08x}", address.offset),
+        }
+    }
+
+    /// The address as stored names carry it (`switchD_00101000`): as in
+    /// synthetic ones, but a space keeps its colon.
+    pub fn address_in_stored_name(&self, address: Address) -> String {
+        match self.spaces.get(address.space) {
+            Some(space) if space.id.is_overlay() => {
+                format!("{}::{:08x}", space.name, address.offset)
+            }
+            Some(space) if space.id != SpaceId::RAM || self.spaces.several_memories() => {
+                self.spaces.print(address).to_string()
+            }
+            _ => format!("{:08x}", address.offset),
         }
     }
 

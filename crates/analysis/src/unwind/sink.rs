@@ -182,7 +182,7 @@ impl Sink for MarkUp<'_> {
     }
 
     fn label(&mut self, at: Address, prefix: &str) {
-        let name = format!("{prefix}{}", self.program.address_in_name(at));
+        let name = format!("{prefix}{}", self.program.address_in_stored_name(at));
         match self.program.symbols.primary_at(at).map(|(id, _)| id) {
             Some(id) => {
                 self.program.symbols.edit(id, |symbol| {
