@@ -60,7 +60,11 @@ fn blocks(dump: &ProgramDump) -> Facts {
 
 fn bodies(entry: &str, body: &[String]) -> Vec<String> {
     let entry = plain_address(entry);
-    body.iter().map(|range| format!("{entry} {}", plain_address(range))).collect()
+    let row = |range: &String| {
+        let (start, end) = range.rsplit_once('-').unwrap_or((range, range));
+        format!("{entry} {}-{}", plain_address(start), plain_address(end))
+    };
+    body.iter().map(row).collect()
 }
 
 fn instructions(sample: &Sample) -> Result<Facts> {
