@@ -11,11 +11,12 @@ use std::fmt::Write as _;
 const COMPACT_DEPTH: usize = 3;
 
 /// What a tool is for, and one line on each operation: its parameters, those
-/// that are required first.
+/// that are required first, and what it does.
 pub(super) fn description(domain: &Domain, methods: &[&Method]) -> String {
     let mut text = domain.text.to_owned();
     for method in methods {
-        let _ = write!(text, "\n{}: {}", method.operation(), parameters(method.input_schema()));
+        let parameters = parameters(method.input_schema());
+        let _ = write!(text, "\n{}: {parameters} - {}", method.operation(), method.description());
     }
     text
 }
@@ -193,6 +194,10 @@ fn overlay(a: Value, b: Value) -> Value {
     };
     if a.get("type") != b.get("type") {
         return Value::Object(a);
+    }
+    // Values that only one of them lists do not limit the other.
+    if !b.contains_key("enum") {
+        a.shift_remove("enum");
     }
     for (name, other) in b {
         match (name.as_str(), a.get_mut(&name)) {

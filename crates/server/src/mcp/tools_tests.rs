@@ -105,6 +105,61 @@ fn compact_schemas_use_no_more_than_every_client_knows() {
     });
 }
 
+fn kind(node: &Value) -> Option<&str> {
+    node.get("type").and_then(Value::as_str)
+}
+
+/// Checks that `compact` does not refuse what `full` admits, node by node.
+fn admits(path: &str, compact: &Value, full: &Value, root: &Value, depth: usize) {
+    if depth == 0 || compact.get("properties").is_none() && compact["type"] == "object" {
+        return;
+    }
+    if let Some(reference) = full.get("$ref").and_then(Value::as_str) {
+        let target = root.pointer(reference.trim_start_matches('#')).expect("a definition");
+        return admits(path, compact, target, root, depth - 1);
+    }
+    if let Some(alternatives) = full.get("oneOf").and_then(Value::as_array) {
+        // Where the alternatives differ in type, one type has to do.
+        let wanted = kind(compact);
+        let mut fitting = alternatives
+            .iter()
+            .filter(|node| kind(node).is_none() || kind(node) == wanted)
+            .peekable();
+        assert!(fitting.peek().is_some(), "{path}");
+        for alternative in fitting {
+            admits(path, compact, alternative, root, depth);
+        }
+        return;
+    }
+    let kind = full.get("type").and_then(Value::as_str).unwrap_or("object");
+    assert_eq!(compact["type"], kind, "{path}");
+    if let Some(values) = compact.get("enum").and_then(Value::as_array) {
+        let all = full.get("enum").and_then(Value::as_array);
+        let all = all.unwrap_or_else(|| panic!("{path} lists values, the full schema does not"));
+        assert!(all.iter().all(|value| values.contains(value)), "{path}: {values:?} {all:?}");
+    }
+    for (name, node) in full.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let path = format!("{path}/{name}");
+        let mine = compact["properties"].get(name).unwrap_or_else(|| panic!("{path} is missing"));
+        admits(&path, mine, node, root, depth - 1);
+    }
+    if let Some(items) = full.get("items") {
+        admits(&format!("{path}/items"), &compact["items"], items, root, depth - 1);
+    }
+}
+
+#[test]
+fn compact_schemas_refuse_nothing_that_full_ones_admit() {
+    let catalog = catalog(ToolSchemas::Compact);
+    for (tool, domain) in tools(&catalog)[1..].iter().zip(api::registry().domains()) {
+        let compact = tool.pointer("/inputSchema/properties/params").expect("params");
+        for method in served(domain.name, false) {
+            let full = method.input_schema();
+            admits(method.name(), compact, full, full, 12);
+        }
+    }
+}
+
 #[test]
 fn full_schemas_are_self_contained() {
     for tool in tools(&catalog(ToolSchemas::Full)) {
