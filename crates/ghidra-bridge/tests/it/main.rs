@@ -8,6 +8,7 @@ mod outbound;
 mod pipes;
 mod post;
 mod raw;
+mod rmcp_client;
 mod shutdown;
 mod startup;
 mod websocket_frames;
