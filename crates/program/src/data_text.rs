@@ -49,6 +49,16 @@ impl Program {
         if shown.is_empty() { name.to_owned() } else { format!("{name} {shown}") }
     }
 
+    /// True when the value or the listing form of an item this long is only its
+    /// beginning: text is read up to 64 KiB and shown up to 2048 characters.
+    pub fn is_text_cut(&self, address: Address, data_type: TypeId, length: u32) -> bool {
+        if !self.is_text_type(data_type) || (length as usize) <= MAX_SHOWN {
+            return false;
+        }
+        let value = self.data_value(address, data_type, length);
+        length > MAX_TEXT || value.chars().nth(MAX_SHOWN).is_some()
+    }
+
     /// True when the item is text: a string, or an array of characters.
     pub fn is_text_type(&self, data_type: TypeId) -> bool {
         let id = self.types.resolve(data_type);
@@ -329,6 +339,7 @@ fn shown(units: &[u32], charset: Charset) -> String {
         }
         Charset::Utf8 | Charset::Utf16 => content(units, charset).chars().map(Ok).collect(),
     };
+    let cut = decoded.len() > MAX_SHOWN;
     for unit in decoded.into_iter().take(MAX_SHOWN) {
         match unit {
             Ok(character) if is_shown(character, charset) => run.push_str(&escaped(character, '"')),
@@ -346,7 +357,8 @@ fn shown(units: &[u32], charset: Charset) -> String {
     if parts.is_empty() {
         parts.push("\"\"".to_owned());
     }
-    format!("{}{}", prefix(charset), parts.join(","))
+    let more = if cut { "..." } else { "" };
+    format!("{}{}{more}", prefix(charset), parts.join(","))
 }
 
 fn byte_list(unit: u32, charset: Charset) -> String {

@@ -216,6 +216,9 @@ struct GlobalVariable {
     representation: String,
     /// Who named it.
     source_type: Option<&'static str>,
+    /// True when `value` or `representation` is only the text's beginning;
+    /// `memory.read` gives the rest.
+    truncated: Option<bool>,
 }
 
 impl GlobalVariable {
@@ -230,6 +233,7 @@ impl GlobalVariable {
             value: program.data_value(address, unit.data_type, unit.length),
             representation: program.data_representation(address, unit.data_type, unit.length),
             source_type: name.as_ref().map(|_| source.unwrap_or(SourceType::Default).name()),
+            truncated: program.is_text_cut(address, unit.data_type, unit.length).then_some(true),
             name,
         }
     }

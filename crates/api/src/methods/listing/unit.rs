@@ -95,6 +95,16 @@ fn wanted_bytes(view: &View<'_>, address: Address, length: u64) -> Option<ByteSe
     view.wants("bytes").then(|| unit_bytes(&view.program, address, length)).flatten()
 }
 
+/// True when a unit's bytes are asked for and longer than what is answered.
+fn bytes_cut(view: &View<'_>, length: u64) -> bool {
+    length > MAX_UNIT_BYTES && view.wants("bytes")
+}
+
+/// True when a unit's text is longer than what is answered.
+fn text_cut(view: &View<'_>, address: Address, unit: &program::DataUnit) -> bool {
+    view.program.is_text_cut(address, unit.data_type, unit.length)
+}
+
 /// Which code units to list.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct CodeUnitFilter {
@@ -131,6 +141,8 @@ struct CodeUnit {
     operands: Option<Vec<String>>,
     /// The data's type.
     data_type: Option<DataTypeReference>,
+    /// True when `bytes` or `text` is only the unit's beginning; `memory.read` gives the rest.
+    truncated: Option<bool>,
 }
 
 impl CodeUnit {
@@ -149,6 +161,7 @@ impl CodeUnit {
             mnemonic: None,
             operands: None,
             data_type: None,
+            truncated: bytes_cut(view, unit.length()).then_some(true),
         };
         match unit {
             Unit::Instruction(instruction) => {
@@ -159,7 +172,9 @@ impl CodeUnit {
             Unit::Data(data) => {
                 let data_type = Some(DataTypeReference::of(&view.program, data.data_type));
                 let text = view.program.data_text(address, data.data_type, data.length);
-                CodeUnit { kind: "data", text, data_type, ..row }
+                let cut = text_cut(view, address, &data);
+                let truncated = row.truncated.or(cut.then_some(true));
+                CodeUnit { kind: "data", text, data_type, truncated, ..row }
             }
             Unit::Undefined => {
                 let undefined = view.program.types.builtin("undefined1");
@@ -199,6 +214,9 @@ struct DataUnit {
     representation: String,
     /// Its bytes; absent where memory holds none.
     bytes: Option<ByteSequence>,
+    /// True when `bytes`, `value` or `representation` is only the item's beginning;
+    /// `memory.read` gives the rest.
+    truncated: Option<bool>,
 }
 
 impl DataUnit {
@@ -211,6 +229,8 @@ impl DataUnit {
             value: program.data_value(address, unit.data_type, unit.length),
             representation: program.data_representation(address, unit.data_type, unit.length),
             bytes: wanted_bytes(view, address, u64::from(unit.length)),
+            truncated: (bytes_cut(view, u64::from(unit.length)) || text_cut(view, address, unit))
+                .then_some(true),
         }
     }
 }

@@ -121,6 +121,35 @@ fn code_units_cover_memory_without_gaps() {
     assert_eq!(texts, ["ds \"Hello, world!\"", "int 2Ah", "int * 00001020"]);
 }
 
+/// Once the rows of long items were cut without a word.
+#[test]
+fn long_items_say_that_they_are_cut() {
+    let over = |text, length| {
+        let mut program = super::sample::program();
+        super::sample::add_long_item(&mut program, text, length);
+        super::bridge_over(program)
+    };
+    let range = json!({"scan": {"range": {"start": "10000"}}});
+    let cases = [(true, 2048, false), (true, 2050, true), (true, 70_000, true)];
+    for (text, length, cut) in cases.into_iter().chain([(false, 4096, false), (false, 4097, true)])
+    {
+        let bridge = over(text, length);
+        for method in ["data_unit.list", "code_unit.list"] {
+            let row = good(&bridge, method, range.clone())["items"][0].clone();
+            assert_eq!(row["length"], length, "{method}");
+            assert_eq!(row.get("truncated"), cut.then_some(&json!(true)), "{method} {length}");
+        }
+    }
+    let bridge = over(false, 5000);
+    let mut asked = range.clone();
+    asked["projection"] = json!({"fields": ["value", "truncated"]});
+    let row = &good(&bridge, "data_unit.list", asked)["items"][0];
+    assert!(row.get("truncated").is_none(), "bytes that are not asked for are not cut: {row}");
+    let variable =
+        good(&over(true, 2050), "global_variable.get", json!({"selector": {"address": "10000"}}));
+    assert_eq!(variable["truncated"], true);
+}
+
 #[test]
 fn data_and_global_variables() {
     let bridge = bridge();

@@ -126,3 +126,19 @@ fn data(p: &mut Program) {
     let user = SourceType::UserDefined;
     p.add_label(Address::ram(0x2010), "answer", SymbolId::GLOBAL, user);
 }
+
+/// Adds a block at 10000 with one item: text, or bytes, of the length asked for.
+pub(super) fn add_long_item(p: &mut Program, text: bool, length: u32) {
+    let mut bytes = vec![if text { b'a' } else { 1 }; length as usize];
+    bytes[length as usize - 1] = 0;
+    let data = Permissions { read: true, ..Permissions::default() };
+    p.memory.add_block(block(".long", Address::ram(0x1_0000), &bytes, data)).expect("is free");
+    let kind = match text {
+        true => p.types.builtin("string"),
+        false => {
+            let byte = p.types.builtin("byte");
+            p.types.array_of(byte, length)
+        }
+    };
+    assert!(p.define_data(Address::ram(0x1_0000), kind, length));
+}
