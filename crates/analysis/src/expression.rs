@@ -17,8 +17,8 @@ pub(crate) type NodeId = u32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Node {
     Constant(u64),
-    /// Something unknown, told apart by a number.
-    Unknown(u32),
+    /// Something unknown of a size, told apart by a number.
+    Unknown(u32, u32),
     Operation(Opcode, NodeId, Option<NodeId>, [u32; 3]),
     /// What memory holds; loads across a store may differ.
     Load(NodeId, u32, u32),
@@ -30,6 +30,10 @@ pub(crate) struct Expressions {
     nodes: Vec<Node>,
     known: HashMap<Node, NodeId>,
     places: HashMap<(VarSpace, u64, u32), NodeId>,
+    /// Registers as they were at the start, by what stands for them.
+    origins: HashMap<NodeId, Varnode>,
+    /// Registers that were written, as offsets from and to.
+    written: Vec<(u64, u64)>,
     unknowns: u32,
     stores: u32,
     big_endian: bool,
@@ -53,9 +57,9 @@ impl Expressions {
         id
     }
 
-    fn unknown(&mut self) -> NodeId {
+    fn unknown(&mut self, size: u32) -> NodeId {
         self.unknowns += 1;
-        self.node(Node::Unknown(self.unknowns))
+        self.node(Node::Unknown(self.unknowns, size))
     }
 
     /// Starts the next instruction: temporaries do not outlive one.
@@ -86,10 +90,33 @@ impl Expressions {
                 let sizes = [place.size, size, 4];
                 self.node(Node::Operation(Opcode::Subpiece, whole, Some(low), sizes))
             }
-            None => self.widened(place).unwrap_or_else(|| self.unknown()),
+            None => self.widened(place).unwrap_or_else(|| self.at_start(place)),
         };
         self.places.insert(key, id);
         id
+    }
+
+    /// What a place that nothing is known of holds since the start.
+    fn at_start(&mut self, place: &Varnode) -> NodeId {
+        let id = self.unknown(place.size);
+        let end = place.offset.saturating_add(u64::from(place.size));
+        let changed = self.written.iter().any(|(from, to)| *from < end && place.offset < *to);
+        if place.space == VarSpace::Register && !changed {
+            self.origins.insert(id, *place);
+        }
+        id
+    }
+
+    /// Gives a register its value at the start, before anything is applied.
+    pub(crate) fn assume(&mut self, register: &Varnode, value: u64) {
+        let id = self.node(Node::Constant(value & mask(register.size)));
+        self.places.insert((register.space, register.offset, register.size), id);
+    }
+
+    /// The registers whose values at the start an expression depends on.
+    pub(crate) fn registers_at_start(&self, root: NodeId) -> Vec<Varnode> {
+        let parts = self.parts(root).into_iter();
+        parts.filter_map(|part| self.origins.get(&part).copied()).collect()
     }
 
     /// A register of which only the lower half was looked at so far: compilers index by the whole
@@ -109,6 +136,9 @@ impl Expressions {
             return;
         }
         let end = place.offset.saturating_add(u64::from(place.size));
+        if place.space == VarSpace::Register {
+            self.written.push((place.offset, end));
+        }
         self.places.retain(|(space, offset, size), _| {
             *space != place.space
                 || *offset >= end
@@ -123,7 +153,7 @@ impl Expressions {
             self.stores += 1;
         }
         let Some(output) = op.output else { return };
-        let id = self.result(op, output.size).unwrap_or_else(|| self.unknown());
+        let id = self.result(op, output.size).unwrap_or_else(|| self.unknown(output.size));
         self.put(&output, id);
     }
 
@@ -133,7 +163,7 @@ impl Expressions {
             self.stores += 1;
         }
         if let Some(output) = op.output {
-            let id = self.unknown();
+            let id = self.unknown(output.size);
             self.put(&output, id);
         }
     }
@@ -172,7 +202,7 @@ impl Expressions {
             match self.nodes[id as usize] {
                 Node::Operation(_, a, b, _) => stack.extend(std::iter::once(a).chain(b)),
                 Node::Load(address, _, _) => stack.push(address),
-                Node::Constant(_) | Node::Unknown(_) => {}
+                Node::Constant(_) | Node::Unknown(..) => {}
             }
         }
         parts.sort_unstable_by(|a, b| b.cmp(a));
@@ -195,6 +225,28 @@ impl Expressions {
         }
     }
 
+    /// The size of a part's value in bytes.
+    pub(crate) fn size(&self, part: NodeId) -> u32 {
+        match self.nodes.get(part as usize) {
+            Some(
+                Node::Unknown(_, size)
+                | Node::Operation(_, _, _, [size, _, _])
+                | Node::Load(_, size, _),
+            ) => *size,
+            Some(Node::Constant(_)) | None => 8,
+        }
+    }
+
+    /// The numbers in an expression.
+    pub(crate) fn constants(&self, root: NodeId) -> Vec<u64> {
+        let parts = self.parts(root).into_iter();
+        let number = |part: NodeId| match self.nodes.get(part as usize) {
+            Some(Node::Constant(number)) => Some(*number),
+            _ => None,
+        };
+        parts.filter_map(number).collect()
+    }
+
     /// Whether a part is a constant.
     pub(crate) fn is_constant(&self, id: NodeId) -> bool {
         matches!(self.nodes.get(id as usize), Some(Node::Constant(_)))
@@ -209,7 +261,7 @@ impl Expressions {
         });
         let mut addresses = loads.map(|address| self.parts(address));
         addresses.any(|parts| {
-            let unknown = |id: &NodeId| matches!(self.nodes[*id as usize], Node::Unknown(_));
+            let unknown = |id: &NodeId| matches!(self.nodes[*id as usize], Node::Unknown(..));
             let table =
                 |id: &NodeId| matches!(self.nodes[*id as usize], Node::Constant(n) if is_table(n));
             let scaled = |id: &NodeId| {
@@ -274,7 +326,7 @@ impl<'a> Evaluation<'a> {
         }
         let value = match self.expressions.nodes[id as usize] {
             Node::Constant(value) => Some(value),
-            Node::Unknown(_) => None,
+            Node::Unknown(..) => None,
             Node::Load(address, size, _) => self.evaluate(address, depth + 1).and_then(|at| {
                 let at = Address::ram(at);
                 let fixed = crate::explore::is_constant(self.program, at);

@@ -4,11 +4,17 @@
 
 use crate::code::CodeReader;
 use crate::expression::{Evaluation, Expressions, NodeId};
-use decompiler::{JumpTable, Opcode, PcodeOp};
+use crate::reaching::Reaching;
+use crate::values::mask;
+use decompiler::{JumpTable, Opcode, PcodeOp, RegisterVarnode, Varnode};
 use program::{Address, Program, RefType};
 
 /// Instructions looked at before the jump.
 const BEFORE: usize = 48;
+/// Instructions looked at to tell one register.
+const SHORTLY_BEFORE: usize = 8;
+/// Registers that are looked for further back.
+const REGISTERS: usize = 4;
 /// Most entries of a table, as the decompiler has it.
 const ENTRIES: u64 = 1024;
 
@@ -32,48 +38,119 @@ struct Guard {
     otherwise: u64,
 }
 
-/// Looks at the code before one computed jump. Cost: bounded.
-pub(crate) fn look_at(program: &Program, reader: &mut CodeReader, at: Address) -> Jump {
-    let mut expressions = Expressions::new(program.memory.big_endian());
-    let mut guards = Vec::new();
-    let path = path_to(program, at);
+/// What a table is indexed with, and its values.
+struct Index {
+    part: NodeId,
+    first: u64,
+    count: u64,
+}
+
+/// Looks at the code before one computed jump of the function at `entry`. Cost: bounded.
+pub(crate) fn look_at(
+    program: &Program,
+    reader: &mut CodeReader,
+    preserved: &[RegisterVarnode],
+    (entry, at): (Address, Address),
+) -> Jump {
+    let path = path_to(program, at, BEFORE);
+    let Some(jump) = Path::read(program, reader, &path, &[]) else { return Jump::Perhaps };
+    let found = jump.look(program, at);
+    if !matches!(found, Jump::Perhaps) {
+        return found;
+    }
+    // Loops keep the table's address in a register that was set before them.
+    let start = path.first().map_or(at, |(place, _)| *place);
+    let mut reaching = Reaching { program, reader: &mut *reader, preserved, entry };
+    let registers = jump.expressions.registers_at_start(jump.destination).into_iter();
+    let known: Vec<(Varnode, u64)> = registers
+        .take(REGISTERS)
+        .filter_map(|register| Some((register, reaching.constant(&register, start)?)))
+        .collect();
+    if known.is_empty() {
+        return found;
+    }
+    Path::read(program, reader, &path, &known).map_or(found, |jump| jump.look(program, at))
+}
+
+/// What the code that leads to a jump computes.
+struct Path {
+    expressions: Expressions,
+    guards: Vec<Guard>,
+    destination: NodeId,
+}
+
+impl Path {
+    /// Runs the code that leads to a jump, from registers some of which are known.
+    fn read(
+        program: &Program,
+        reader: &mut CodeReader,
+        path: &[(Address, bool)],
+        known: &[(Varnode, u64)],
+    ) -> Option<Path> {
+        let mut expressions = Expressions::new(program.memory.big_endian());
+        known.iter().for_each(|(register, value)| expressions.assume(register, *value));
+        let mut guards = Vec::new();
+        let destination = follow(program, reader, path, (&mut expressions, &mut guards), true)?;
+        Some(Path { expressions, guards, destination: destination? })
+    }
+
+    fn look(&self, program: &Program, at: Address) -> Jump {
+        let Path { expressions, guards, destination } = self;
+        let guarded =
+            guards.iter().rev().find_map(|g| table(program, expressions, *destination, g));
+        let found = guarded.or_else(|| masked_table(program, expressions, *destination));
+        if let Some(found) = found {
+            return Jump::Table(JumpTable { from: at, ..found });
+        }
+        let in_memory = |number| program.memory.contains(Address::ram(number));
+        let may_be_table = expressions.loads_from(*destination, in_memory);
+        if may_be_table { Jump::Perhaps } else { Jump::Pointer }
+    }
+}
+
+/// Runs a path; its destination if it ends in a jump. `None` when an instruction does not decode.
+fn follow(
+    program: &Program,
+    reader: &mut CodeReader,
+    path: &[(Address, bool)],
+    (expressions, guards): (&mut Expressions, &mut Vec<Guard>),
+    to_jump: bool,
+) -> Option<Option<NodeId>> {
     let mut destination = None;
     for (position, (place, taken)) in path.iter().enumerate() {
-        let Some(instruction) = program.listing.instructions.get(place) else {
-            return Jump::Perhaps;
-        };
+        let instruction = program.listing.instructions.get(place)?;
         let mut ops: Vec<PcodeOp> = Vec::new();
         let context = reader.context(instruction.mode);
-        if reader.pcode(program, *place, context, &mut ops).is_err() {
-            return Jump::Perhaps;
-        }
+        reader.pcode(program, *place, context, &mut ops).ok()?;
         expressions.next_instruction();
-        let last = position + 1 == path.len();
+        let last = to_jump && position + 1 == path.len();
         let next = place.offset.wrapping_add(u64::from(instruction.length));
-        destination = run(&mut expressions, &mut guards, &ops, (*taken, next), last);
+        destination = run(expressions, guards, &ops, (*taken, next), last);
     }
-    let Some(destination) = destination else { return Jump::Perhaps };
-    for guard in guards.iter().rev() {
-        if let Some(mut found) = table(program, &expressions, destination, guard) {
-            found.from = at;
-            return Jump::Table(found);
-        }
-    }
-    if let Some(mut found) = masked_table(program, &expressions, destination) {
-        found.from = at;
-        return Jump::Table(found);
-    }
-    let in_memory = |number| program.memory.contains(Address::ram(number));
-    let may_be_table = expressions.loads_from(destination, in_memory);
-    if may_be_table { Jump::Perhaps } else { Jump::Pointer }
+    Some(destination)
+}
+
+/// The number that a register holds once the instruction at `at` has run, if the few
+/// instructions before it tell.
+pub(crate) fn constant_after(
+    program: &Program,
+    reader: &mut CodeReader,
+    register: &Varnode,
+    at: Address,
+) -> Option<u64> {
+    let path = path_to(program, at, SHORTLY_BEFORE);
+    let mut expressions = Expressions::new(program.memory.big_endian());
+    follow(program, reader, &path, (&mut expressions, &mut Vec::new()), false)?;
+    let value = expressions.get(register);
+    Evaluation::new(&expressions, program).value(value)
 }
 
 /// The instructions that lead to a jump in one line, first to last, and whether each is left by
 /// its branch.
-fn path_to(program: &Program, at: Address) -> Vec<(Address, bool)> {
+fn path_to(program: &Program, at: Address, most: usize) -> Vec<(Address, bool)> {
     let mut path = vec![(at, false)];
     let mut here = at;
-    while path.len() < BEFORE {
+    while path.len() < most {
         let Some((before, taken)) = predecessor(program, here) else { break };
         if path.iter().any(|(known, _)| *known == before) {
             break;
@@ -147,26 +224,43 @@ fn table(
     guard: &Guard,
 ) -> Option<JumpTable> {
     let mut evaluation = Evaluation::new(expressions, program);
-    let mut decides = |part: NodeId| {
-        evaluation.set(part, 0);
-        let passes = evaluation.value(guard.condition).map(|value| (value != 0) == guard.held);
-        passes == Some(true) && evaluation.value(destination).is_some()
+    let parts = expressions.parts(guard.condition).into_iter();
+    let mut numbers = vec![0];
+    for number in expressions.constants(guard.condition) {
+        numbers.extend([number, number.wrapping_add(1)]);
+    }
+    let decides = |part: NodeId| {
+        let range = range(expressions, &mut evaluation, part, guard, &numbers)?;
+        evaluation.set(part, range.first);
+        evaluation.value(destination).map(|_| range)
     };
-    let inner = expressions.parts(guard.condition);
-    let index = inner.into_iter().find(|part| {
-        *part != guard.condition && !expressions.is_constant(*part) && decides(*part)
-    })?;
+    let inner = parts.filter(|part| *part != guard.condition && !expressions.is_constant(*part));
+    let index = inner.into_iter().find_map(decides)?;
+    let otherwise = Some(guard.otherwise);
+    cases(program, expressions, &mut evaluation, destination, index, otherwise)
+}
+
+/// The values that a part may have where a guard has held, if they are a range that begins at
+/// one of some numbers.
+fn range(
+    expressions: &Expressions,
+    evaluation: &mut Evaluation<'_>,
+    part: NodeId,
+    guard: &Guard,
+    numbers: &[u64],
+) -> Option<Index> {
+    let mask = mask(expressions.size(part));
     let mut passes = |value: u64| {
-        evaluation.set(index, value);
+        evaluation.set(part, value & mask);
         evaluation.value(guard.condition).is_some_and(|v| (v != 0) == guard.held)
     };
-    let count = (0..=ENTRIES).find(|value| !passes(*value))?;
+    let begins = |first: &u64| passes(*first) && (*first == 0 || !passes(first.wrapping_sub(1)));
+    let first = numbers.iter().map(|number| number & mask).find(begins)?;
+    let count = (0..=ENTRIES).find(|step| !passes(first.wrapping_add(*step)))?;
     // A bound keeps out everything above it as well.
-    if count < 2 || [count + 1, count + 7].into_iter().any(&mut passes) {
-        return None;
-    }
-    let otherwise = Some(guard.otherwise);
-    cases(program, expressions, &mut evaluation, destination, (index, count), otherwise)
+    let beyond = [count + 1, count + 7].map(|step| first.wrapping_add(step));
+    let bounded = count >= 2 && !beyond.into_iter().any(passes);
+    bounded.then_some(Index { part, first, count })
 }
 
 /// The destinations for every index that a mask lets through.
@@ -179,7 +273,7 @@ fn masked_table(
     expressions.parts(destination).into_iter().find_map(|index| {
         let count = expressions.masked(index)?.checked_add(1)?;
         let fits = count.is_power_of_two() && (2..=ENTRIES).contains(&count);
-        let index = (index, count);
+        let index = Index { part: index, first: 0, count };
         fits.then(|| cases(program, expressions, &mut evaluation, destination, index, None))?
     })
 }
@@ -190,21 +284,23 @@ fn cases(
     expressions: &Expressions,
     evaluation: &mut Evaluation<'_>,
     destination: NodeId,
-    (index, count): (NodeId, u64),
+    Index { part, first, count }: Index,
     otherwise: Option<u64>,
 ) -> Option<JumpTable> {
     let mut cases = Vec::with_capacity(count as usize);
     let mut loads = Vec::new();
-    for value in 0..count {
-        evaluation.set(index, value);
+    let mask = mask(expressions.size(part));
+    for step in 0..count {
+        let value = first.wrapping_add(step) & mask;
+        evaluation.set(part, value);
         let target = code_at(program, evaluation.value(destination)?)?;
-        cases.push((expressions.before_offset(index, value), Address::ram(target)));
-        if value < 2 {
+        cases.push((expressions.before_offset(part, value), Address::ram(target)));
+        if step < 2 {
             loads.push(evaluation.take_loads());
         }
     }
-    let (_, first) = cases.first()?;
-    if cases.iter().all(|(_, target)| target == first) {
+    let (_, one) = cases.first()?;
+    if cases.iter().all(|(_, target)| target == one) {
         return None;
     }
     let default = otherwise.map(Address::ram);

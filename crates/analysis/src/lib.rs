@@ -23,6 +23,7 @@ mod operands;
 mod pass;
 mod process_entry;
 mod prototypes;
+mod reaching;
 mod refer;
 mod referenced;
 mod runtime_functions;

@@ -93,10 +93,13 @@ fn look(
     // Code of other processors finds its tables by registers that were set long before.
     let self_contained =
         matches!(language.processor(), "x86" | "AARCH64" | "RISCV") && language.pointer_size() == 8;
+    let convention = language.default_convention().and_then(|name| language.convention(name));
+    let preserved = convention.map_or(&[][..], |convention| &convention.preserved);
     let mut resolved = Vec::new();
     let mut rest = BTreeSet::new();
     for (function, at) in open {
-        match jump_tables::look_at(program, &mut reader, Address::ram(at)) {
+        let places = (Address::ram(function), Address::ram(at));
+        match jump_tables::look_at(program, &mut reader, preserved, places) {
             Jump::Table(table) => resolved.push((function, table)),
             Jump::Pointer if self_contained => {
                 hopeless.insert((function, at));

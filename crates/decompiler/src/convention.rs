@@ -33,6 +33,8 @@ pub struct Convention {
     pub result: Option<ValuePlace>,
     /// Registers that do not survive a call.
     pub killed: Vec<RegisterVarnode>,
+    /// Registers that hold the same after a call as before.
+    pub preserved: Vec<RegisterVarnode>,
     /// Bytes that a call leaves the stack pointer higher by; `None` when the callee decides.
     pub extra_pop: Option<i32>,
 }
@@ -60,21 +62,23 @@ fn convention(architecture: &mut Architecture, name: String, model: ModelId) -> 
     let arguments = pieces.iter().skip(1).map_while(place).collect();
     let model = architecture.proto_models.try_get(model);
     let effects = model.map(ProtoModel::get_effects).unwrap_or_default();
-    let killed = effects
-        .iter()
-        .filter(|effect| effect.get_type() == EffectRecord::KILLEDBYCALL)
-        .filter_map(|effect| {
+    let registers = |kind: u32| {
+        let chosen = effects.iter().filter(|effect| effect.get_type() == kind);
+        let register = |effect: &EffectRecord| {
             let ValuePlace::Register(register) = value_place(&effect.get_address(), architecture)?
             else {
                 return None;
             };
             let size = u32::try_from(effect.get_size()).ok()?;
             Some(RegisterVarnode { offset: register.offset, size })
-        })
-        .collect();
+        };
+        chosen.filter_map(register).collect()
+    };
+    let killed = registers(EffectRecord::KILLEDBYCALL);
+    let preserved = registers(EffectRecord::UNAFFECTED);
     let pop = model.map_or(ProtoModel::EXTRAPOP_UNKNOWN, ProtoModel::get_extra_pop);
     let extra_pop = (pop != ProtoModel::EXTRAPOP_UNKNOWN).then_some(pop);
-    Convention { name, arguments, result, killed, extra_pop }
+    Convention { name, arguments, result, killed, preserved, extra_pop }
 }
 
 /// The places of a pointer-sized result and of as many pointer-sized arguments as fit.

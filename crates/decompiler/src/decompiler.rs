@@ -8,7 +8,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use program::{Address, Program};
 
-use crate::engine::{Decompilation, Engine, JumpTable, Limits, Stop, short};
+use crate::engine::{Decompilation, Engine, JumpTable, Limits, Purpose, Stop, short};
 use crate::language::Language;
 
 /// Engines kept for later runs.
@@ -46,7 +46,7 @@ impl Decompiler {
     ) -> Decompilation {
         let start = Instant::now();
         let run = |engine: &mut Engine| engine.decompile(program, entry, limits, cancel);
-        let mut result = match self.with_engine(program, entry, run) {
+        let mut result = match self.with_engine(program, Purpose::Text, entry, run) {
             Ok(decompilation) => decompilation,
             Err(Failure::Said(text)) => Decompilation::failed(text),
             Err(Failure::Stopped(Stop::TimedOut)) => {
@@ -74,7 +74,7 @@ impl Decompiler {
         cancel: &Arc<AtomicBool>,
     ) -> Vec<JumpTable> {
         let run = |engine: &mut Engine| engine.jump_tables(program, entry, limits, cancel);
-        self.with_engine(program, entry, run).unwrap_or_default()
+        self.with_engine(program, Purpose::Flow, entry, run).unwrap_or_default()
     }
 
     /// Drops all engines, and the snapshots they hold.
@@ -85,6 +85,7 @@ impl Decompiler {
     fn with_engine<T: Send>(
         &self,
         program: &Program,
+        purpose: Purpose,
         entry: Address,
         run: impl FnOnce(&mut Engine) -> ghidra_decompiler::error::Result<T> + Send,
     ) -> Result<T, Failure> {
@@ -92,7 +93,7 @@ impl Decompiler {
         if program.functions.at(entry).is_none() {
             return Err(Failure::Said("No function starts there".to_string()));
         }
-        let body = || self.with_engine_here(program, run);
+        let body = || self.with_engine_here(program, purpose, run);
         let outcome = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new()
                 .name("decompile".to_string())
@@ -109,10 +110,11 @@ impl Decompiler {
     fn with_engine_here<T>(
         &self,
         program: &Program,
+        purpose: Purpose,
         run: impl FnOnce(&mut Engine) -> ghidra_decompiler::error::Result<T>,
     ) -> Result<T, Failure> {
         let attempt = catch_unwind(AssertUnwindSafe(|| {
-            let mut engine = self.take(program)?;
+            let mut engine = self.take(program, purpose)?;
             let result = run(&mut engine);
             let stop = engine.stop();
             Ok((engine, result, stop))
@@ -138,17 +140,17 @@ impl Decompiler {
         }
     }
 
-    fn take(&self, program: &Program) -> Result<Engine, String> {
+    fn take(&self, program: &Program, purpose: Purpose) -> Result<Engine, String> {
         let mut idle = self.idle.lock();
-        if let Some(index) = idle.iter().position(|engine| engine.knows(program)) {
+        if let Some(index) = idle.iter().position(|engine| engine.knows(program, purpose)) {
             return Ok(idle.swap_remove(index));
         }
-        idle.retain(|engine| !engine.is_of(program));
+        idle.retain(|engine| !engine.is_of(program, purpose));
         drop(idle);
         let info = &program.info;
         let language = Language::open(&info.language_id, &info.compiler_spec_id)
             .map_err(|error| error.to_string())?;
-        Engine::build(&language, program).map_err(|error| short(error.explain()))
+        Engine::build(&language, program, purpose).map_err(|error| short(error.explain()))
     }
 
     fn put(&self, engine: Engine) {

@@ -68,8 +68,19 @@ struct Scene<'a> {
     function: &'a Function,
 }
 
+/// What an engine is for: how much of the program it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// C text: everything.
+    Text,
+    /// Flow and jump tables: functions and memory. A fraction of the memory and time that
+    /// the names and types of all data take.
+    Flow,
+}
+
 /// An engine and the snapshot it was told.
 pub(crate) struct Engine {
+    purpose: Purpose,
     architecture: Architecture,
     snapshot: Program,
     types: TypeMap,
@@ -83,7 +94,11 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn build(language: &Language, program: &Program) -> Result<Engine> {
+    pub(crate) fn build(
+        language: &Language,
+        program: &Program,
+        purpose: Purpose,
+    ) -> Result<Engine> {
         let watch = Arc::new(Watch::default());
         let tokens = TokenSink::default();
         let mut architecture = open(language, program, &watch)?;
@@ -91,8 +106,9 @@ impl Engine {
         break_at_every_action(&mut architecture)?;
         set_modes(&architecture, language, program)?;
         let mut types = TypeMap::default();
-        let symbols = Symbols::feed(&mut architecture, program, &mut types)?;
+        let symbols = Symbols::feed(&mut architecture, program, &mut types, purpose)?;
         Ok(Engine {
+            purpose,
             architecture,
             snapshot: program.clone(),
             types,
@@ -105,22 +121,49 @@ impl Engine {
         })
     }
 
-    /// Whether the engine was told the same as `program` says.
-    pub(crate) fn knows(&self, program: &Program) -> bool {
+    /// Whether the engine was told the same as `program` says, as far as its purpose needs it.
+    /// One for flow catches up with new functions before each run.
+    pub(crate) fn knows(&self, program: &Program, purpose: Purpose) -> bool {
         let known = &self.snapshot;
-        Arc::ptr_eq(&known.info, &program.info)
+        self.purpose == purpose
+            && Arc::ptr_eq(&known.info, &program.info)
             && known.memory.same(&program.memory)
-            && known.symbols.same(&program.symbols)
+            && known.modes.same(&program.modes)
+            && (purpose == Purpose::Flow || self.knows_names(program))
+    }
+
+    fn knows_names(&self, program: &Program) -> bool {
+        let known = &self.snapshot;
+        known.symbols.same(&program.symbols)
             && known.functions.same(&program.functions)
             && known.types.same(&program.types)
             && known.listing.data.same(&program.listing.data)
             && known.references.same(&program.references)
-            && known.modes.same(&program.modes)
     }
 
-    /// Whether it was made for the same program, maybe at another time.
-    pub(crate) fn is_of(&self, program: &Program) -> bool {
-        self.snapshot.info.sha256 == program.info.sha256
+    /// Tells an engine for flow about functions found since, and lets it forget what it
+    /// knew of the others: they may no longer return.
+    fn catch_up(&mut self, program: &Program) -> Result<()> {
+        if self.snapshot.functions.same(&program.functions) {
+            return Ok(());
+        }
+        for entry in std::mem::take(&mut self.prototyped) {
+            if let Some(symbol) = self.symbols.functions.get(&entry).copied() {
+                self.destroy(symbol)?;
+            }
+        }
+        let entries = program.functions.iter().map(|function| function.entry);
+        for entry in entries.filter(|entry| entry.space == SpaceId::RAM) {
+            self.symbols.add_function(&mut self.architecture, program, entry)?;
+        }
+        self.snapshot = program.clone();
+        Ok(())
+    }
+
+    /// Whether it was made for the same program and purpose, maybe at another time.
+    pub(crate) fn is_of(&self, program: &Program, purpose: Purpose) -> bool {
+        self.purpose == purpose
+            && self.snapshot.info.sha256 == program.info.sha256
             && self.snapshot.info.name == program.info.name
     }
 
@@ -182,6 +225,7 @@ impl Engine {
         limits: &Limits,
         cancel: &Arc<AtomicBool>,
     ) -> Result<Vec<JumpTable>> {
+        self.catch_up(program)?;
         self.run(program, entry, limits, cancel, |data, architecture, _| {
             let space = data.get_address().get_space().cloned();
             let highest = space.as_ref().map_or(u64::MAX, |space| space.get_highest());

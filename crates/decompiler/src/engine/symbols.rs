@@ -15,6 +15,7 @@ use program::{
     SymbolId, SymbolKind, TypeId, TypeKind,
 };
 
+use super::Purpose;
 use super::types::{TypeMap, undefined, unknown};
 
 /// Namespaces nested deeper than this are cut off.
@@ -34,6 +35,7 @@ impl Symbols {
         architecture: &mut Architecture,
         program: &Program,
         types: &mut TypeMap,
+        purpose: Purpose,
     ) -> Result<Symbols> {
         let missing = |what: &str| Error::Lowlevel(format!("the engine has no {what}"));
         let space = architecture.manager.get_default_code_space();
@@ -46,7 +48,11 @@ impl Symbols {
         };
         symbols.feed_mutability(architecture, program)?;
         // In address order: the engine's maps are arrays, and adding at their end is cheap.
-        for (place, item) in items(program) {
+        let items = match purpose {
+            Purpose::Text => items(program),
+            Purpose::Flow => functions(program).collect(),
+        };
+        for (place, item) in items {
             let named = symbols.functions.contains_key(&place);
             match item {
                 Item::Function => {
@@ -361,7 +367,6 @@ impl Symbols {
     }
 }
 
-/// Whether a place holds a pointer that the system fills in.
 /// What stands at a place, as far as the engine is to know it.
 enum Item {
     Function,
@@ -386,15 +391,22 @@ fn items(program: &Program) -> Vec<(Place, Item)> {
     labels.sort_by_key(|(place, _)| *place);
     labels.dedup_by_key(|(place, _)| *place);
     let in_memory = |place: &Place| place.space == SpaceId::RAM;
-    let functions = program.functions.iter().map(|f| (f.entry, Item::Function));
     let data = program.listing.data.iter().map(|(place, unit)| (*place, Item::Data(*unit)));
     let labels = labels.into_iter().map(|(place, namespace)| (place, Item::Label(namespace)));
     let mut all: Vec<(Place, Item)> =
-        functions.chain(data).chain(labels).filter(|(place, _)| in_memory(place)).collect();
-    all.sort_by_key(|(place, _)| *place);
+        data.chain(labels).filter(|(place, _)| in_memory(place)).collect();
+    all.extend(functions(program));
+    all.sort_by_key(|(place, item)| (*place, !matches!(item, Item::Function)));
     all
 }
 
+/// The functions of the default space in address order.
+fn functions(program: &Program) -> impl Iterator<Item = (Place, Item)> + '_ {
+    let entries = program.functions.iter().map(|function| function.entry);
+    entries.filter(|entry| entry.space == SpaceId::RAM).map(|entry| (entry, Item::Function))
+}
+
+/// Whether a place holds a pointer that the system fills in.
 fn is_external_slot(program: &Program, place: Place) -> bool {
     program.references.from(place).any(|reference| {
         reference.to.space == SpaceId::EXTERNAL && program.functions.at(reference.to).is_some()
