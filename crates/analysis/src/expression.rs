@@ -288,22 +288,24 @@ impl Expressions {
 pub(crate) struct Evaluation<'a> {
     expressions: &'a Expressions,
     program: &'a Program,
-    values: Vec<Option<Option<u64>>>,
+    /// Known values, each with the round in which it was found.
+    values: Vec<(u32, Option<u64>)>,
+    round: u32,
     loads: Vec<(Address, u32)>,
 }
 
 impl<'a> Evaluation<'a> {
     pub(crate) fn new(expressions: &'a Expressions, program: &'a Program) -> Evaluation<'a> {
-        let values = vec![None; expressions.nodes.len()];
-        Evaluation { expressions, program, values, loads: Vec::new() }
+        let values = vec![(0, None); expressions.nodes.len()];
+        Evaluation { expressions, program, values, round: 1, loads: Vec::new() }
     }
 
     /// Gives a part a value, and forgets what followed from an earlier one.
     pub(crate) fn set(&mut self, part: NodeId, value: u64) {
-        self.values.fill(None);
+        self.round += 1;
         self.loads.clear();
         if let Some(slot) = self.values.get_mut(part as usize) {
-            *slot = Some(Some(value));
+            *slot = (self.round, Some(value));
         }
     }
 
@@ -321,7 +323,8 @@ impl<'a> Evaluation<'a> {
         if depth > DEPTH {
             return None;
         }
-        if let Some(known) = *self.values.get(id as usize)? {
+        let (round, known) = *self.values.get(id as usize)?;
+        if round == self.round {
             return known;
         }
         let value = match self.expressions.nodes[id as usize] {
@@ -342,7 +345,7 @@ impl<'a> Evaluation<'a> {
                 }
             }
         };
-        self.values[id as usize] = Some(value);
+        self.values[id as usize] = (self.round, value);
         value
     }
 }

@@ -1,5 +1,6 @@
 //! The table of passes, and how they are run.
 
+use crate::switches::Told;
 use decompiler::{Decompiler, Language};
 use program::Program;
 
@@ -34,6 +35,8 @@ pub struct Analysis<'a> {
     pub language: &'a Language,
     /// Follows flow where only a decompiler can tell where it leads.
     pub(crate) decompiler: &'a Decompiler,
+    /// What it told so far.
+    pub(crate) told: &'a mut Told,
     monitor: &'a mut dyn Monitor,
 }
 
@@ -143,6 +146,7 @@ pub fn run(
     }
     let passes: Vec<&Pass> = PASSES.iter().filter(|p| wanted(p)).collect();
     let decompiler = Decompiler::new();
+    let mut told = Told::default();
     for (done, pass) in passes.iter().enumerate() {
         monitor.phase(pass.name, done, passes.len());
         let began = std::time::Instant::now();
@@ -150,6 +154,7 @@ pub fn run(
             program: &mut *program,
             language,
             decompiler: &decompiler,
+            told: &mut told,
             monitor: &mut *monitor,
         };
         analysis.check()?;

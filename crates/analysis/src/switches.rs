@@ -17,6 +17,15 @@ const ROUNDS: usize = 8;
 /// Most time for one function.
 const LIMIT: Duration = Duration::from_secs(5);
 
+/// What the decompiler told about computed jumps, kept while a program is analysed: asking
+/// is dear, and it answers for all jumps of a function at once.
+#[derive(Default)]
+pub(crate) struct Told {
+    tables: BTreeMap<Address, JumpTable>,
+    /// Functions that it was asked about.
+    asked: BTreeSet<u64>,
+}
+
 /// Resolves computed jumps until none is left that can be. Cost: one flow
 /// analysis for each function that holds an open jump, spread over all cores.
 pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
@@ -49,42 +58,56 @@ fn resolve_open(
         }
         let analysis = explorer.so_far();
         analysis.check()?;
-        let (found, open) = look(analysis.program, analysis.language, open, &mut hopeless);
-        let mut resolved: Vec<Resolved> = found
-            .iter()
-            .map(|(function, table)| (*function, table.from.offset, targets(table)))
-            .collect();
-        known.extend(found.into_iter().map(|(_, table)| (table.from, table)));
-        let functions: BTreeSet<u64> = open.iter().map(|(function, _)| *function).collect();
-        let functions: Vec<u64> = functions.into_iter().collect();
-        let tables = tables(analysis.program, analysis.decompiler, &functions);
-        refer(analysis.program, &tables);
-        let found: BTreeMap<u64, Vec<u64>> =
-            tables.iter().map(|table| (table.from.offset, targets(table))).collect();
-        known.extend(tables.into_iter().map(|table| (table.from, table)));
+        let (mut found, open) = look(analysis.program, analysis.language, open, &mut hopeless);
+        let (program, told) = (&mut *analysis.program, &mut *analysis.told);
+        ask(program, analysis.decompiler, told, &open);
         for (function, at) in open {
-            match found.get(&at) {
-                Some(targets) if !targets.is_empty() => {
-                    resolved.push((function, at, targets.clone()));
-                }
+            match told.tables.get(&Address::ram(at)) {
+                Some(table) if !table.cases.is_empty() => found.push((function, table.clone())),
                 _ => {
                     hopeless.insert((function, at));
                 }
             }
         }
-        if resolved.is_empty() {
+        if found.is_empty() {
             break;
         }
+        found.iter().for_each(|(_, table)| refer(program, table));
+        let resolved = found
+            .iter()
+            .map(|(function, table)| (*function, table.from.offset, targets(table)))
+            .collect();
+        known.extend(found.into_iter().map(|(_, table)| (table.from, table)));
         explorer.resolve(resolved)?;
     }
     hopeless.extend(explorer.take_open_jumps());
     Ok(hopeless)
 }
 
+/// Asks the decompiler about the functions of some jumps, about each once.
+fn ask(
+    program: &Program,
+    decompiler: &decompiler::Decompiler,
+    told: &mut Told,
+    jumps: &BTreeSet<(u64, u64)>,
+) {
+    let unknown = jumps.iter().filter(|(_, at)| !told.tables.contains_key(&Address::ram(*at)));
+    let functions: BTreeSet<u64> = unknown
+        .map(|(function, _)| *function)
+        .filter(|function| program.functions.at(Address::ram(*function)).is_some())
+        .filter(|function| !told.asked.contains(function))
+        .collect();
+    let functions: Vec<u64> = functions.into_iter().collect();
+    for table in tables(program, decompiler, &functions) {
+        told.tables.insert(table.from, table);
+    }
+    told.asked.extend(functions);
+}
+
 /// Resolves what the code just before each jump tells. What is left may be a table that only
 /// the decompiler can read.
 fn look(
-    program: &mut Program,
+    program: &Program,
     language: &Language,
     open: BTreeSet<(u64, u64)>,
     hopeless: &mut BTreeSet<(u64, u64)>,
@@ -109,16 +132,11 @@ fn look(
             }
         }
     }
-    for (_, table) in &resolved {
-        refer(program, std::slice::from_ref(table));
-    }
     (resolved, rest)
 }
 
 /// A table with the function that jumps through it.
 type Found = (u64, JumpTable);
-/// A jump with its function and destinations.
-type Resolved = (u64, u64, Vec<u64>);
 
 /// The destinations of a table, each once.
 fn targets(table: &JumpTable) -> Vec<u64> {
@@ -153,14 +171,12 @@ fn tables(
     all.into_iter().flat_map(|(_, tables)| tables).collect()
 }
 
-/// Makes the flow references of each table's jump.
-fn refer(program: &mut Program, tables: &[JumpTable]) {
-    for table in tables {
-        let Some(jump) = program.listing.instructions.get(&table.from) else { continue };
-        let kind = RefType::Flow(jump.flow);
-        for to in targets(table).into_iter().map(Address::ram) {
-            let mnemonic = program::reference::MNEMONIC;
-            program.add_reference(table.from, to, kind, mnemonic, SourceType::Analysis);
-        }
+/// Makes the flow references of a table's jump.
+fn refer(program: &mut Program, table: &JumpTable) {
+    let Some(jump) = program.listing.instructions.get(&table.from) else { return };
+    let kind = RefType::Flow(jump.flow);
+    for to in targets(table).into_iter().map(Address::ram) {
+        let mnemonic = program::reference::MNEMONIC;
+        program.add_reference(table.from, to, kind, mnemonic, SourceType::Analysis);
     }
 }
