@@ -131,7 +131,9 @@ fn entries(client: &mut WebSocketClient) -> Result<Vec<String>> {
     let page = client.call("function.list", json!({"page": {"limit": 1000}}))?;
     let items = page["items"].as_array().context("function.list has no items")?;
     let entry = |item: &Value| item["entry"].as_str().map(str::to_owned);
-    let entries: Vec<String> = items.iter().filter_map(entry).collect();
-    ensure!(!entries.is_empty(), "the program has no functions");
+    let mut entries: Vec<String> = items.iter().filter_map(entry).collect();
+    // Functions of other libraries and the last ones of a block have less to read.
+    entries.retain(|entry| client.call("memory.read", latency::read_of(entry)).is_ok());
+    ensure!(!entries.is_empty(), "the program has no functions with bytes to read");
     Ok(entries)
 }

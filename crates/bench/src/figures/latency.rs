@@ -42,9 +42,14 @@ pub fn measure(bridge: &Bridge, entries: &[String]) -> Result<Vec<Latency>> {
     Ok(results)
 }
 
+/// The `memory.read` that is timed.
+pub fn read_of(entry: &str) -> Value {
+    json!({"selector": {"address": entry}, "length": 64})
+}
+
 fn parameters(method: &str, entry: &str) -> Value {
     match method {
-        "memory.read" => json!({"selector": {"address": entry}, "length": 64}),
+        "memory.read" => read_of(entry),
         "function.get" => json!({"selector": {"entry": entry}}),
         _ => json!({"page": {"limit": 100}, "scan": {"range": {"start": entry}}}),
     }
