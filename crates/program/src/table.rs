@@ -3,8 +3,8 @@
 //!
 //! Entries live in sorted chunks behind reference counts. Cloning a table
 //! copies one pointer; the first write after a clone copies the list of chunks
-//! (one pointer per few hundred entries) and each chunk it touches. A lookup is
-//! two binary searches, an ordered walk is a walk over plain arrays.
+//! (a key and a pointer per few hundred entries) and each chunk it touches. A
+//! lookup is two binary searches in plain arrays, an ordered walk goes over them.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -14,22 +14,37 @@ const CHUNK: usize = 256;
 
 type Chunk<K, V> = Arc<Vec<(K, V)>>;
 
+/// The chunks, and beside each a key that no entry of it is below and every
+/// entry of those before is: lookups find the chunk without touching any other.
+#[derive(Debug, Clone)]
+struct Chunks<K, V> {
+    lows: Vec<K>,
+    chunks: Vec<Chunk<K, V>>,
+}
+
+impl<K, V> Chunks<K, V> {
+    fn insert(&mut self, index: usize, low: K, entries: Vec<(K, V)>) {
+        self.lows.insert(index, low);
+        self.chunks.insert(index, Arc::new(entries));
+    }
+}
+
 /// A persistent sorted map. See the module text for its costs.
 #[derive(Debug)]
 pub struct Table<K, V> {
-    chunks: Arc<Vec<Chunk<K, V>>>,
+    all: Arc<Chunks<K, V>>,
     len: usize,
 }
 
 impl<K, V> Clone for Table<K, V> {
     fn clone(&self) -> Self {
-        Table { chunks: Arc::clone(&self.chunks), len: self.len }
+        Table { all: Arc::clone(&self.all), len: self.len }
     }
 }
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Self {
-        Table { chunks: Arc::new(Vec::new()), len: 0 }
+        Table { all: Arc::new(Chunks { lows: Vec::new(), chunks: Vec::new() }), len: 0 }
     }
 }
 
@@ -52,18 +67,22 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     /// Whether both tables share their storage, so that neither changed since
     /// one was cloned from the other.
     pub fn same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.chunks, &other.chunks)
+        Arc::ptr_eq(&self.all, &other.all)
     }
 
     /// Chunk in which `key` is or would be, if there is any chunk.
     fn chunk_of(&self, key: &K) -> Option<usize> {
-        let after = self.chunks.partition_point(|c| c[0].0 <= *key);
-        if self.chunks.is_empty() { None } else { Some(after.saturating_sub(1)) }
+        let after = self.all.lows.partition_point(|low| low <= key);
+        if self.all.lows.is_empty() { None } else { Some(after.saturating_sub(1)) }
+    }
+
+    fn chunk(&self, index: usize) -> &[(K, V)] {
+        &self.all.chunks[index]
     }
 
     /// The value stored under `key`. O(log n).
     pub fn get(&self, key: &K) -> Option<&V> {
-        let chunk = &self.chunks[self.chunk_of(key)?];
+        let chunk = self.chunk(self.chunk_of(key)?);
         let at = chunk.binary_search_by(|(k, _)| k.cmp(key)).ok()?;
         Some(&chunk[at].1)
     }
@@ -77,35 +96,39 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     /// snapshot still holds it.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let chunk = self.chunk_of(key)?;
-        let at = self.chunks[chunk].binary_search_by(|(k, _)| k.cmp(key)).ok()?;
-        let chunk = Arc::make_mut(&mut Arc::make_mut(&mut self.chunks)[chunk]);
+        let at = self.chunk(chunk).binary_search_by(|(k, _)| k.cmp(key)).ok()?;
+        let chunk = Arc::make_mut(&mut Arc::make_mut(&mut self.all).chunks[chunk]);
         Some(&mut chunk[at].1)
     }
 
     /// Stores `value` under `key`; returns the value it replaces. O(log n)
     /// plus the copies described in the module text.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let Some(index) = self.chunk_of(&key) else {
-            self.chunks = Arc::new(vec![Arc::new(vec![(key, value)])]);
+        let index = self.chunk_of(&key);
+        let all = Arc::make_mut(&mut self.all);
+        let Some(index) = index else {
+            all.insert(0, key.clone(), vec![(key, value)]);
             self.len = 1;
             return None;
         };
-        let chunks = Arc::make_mut(&mut self.chunks);
-        let last = index + 1 == chunks.len();
-        let chunk = Arc::make_mut(&mut chunks[index]);
+        let last = index + 1 == all.chunks.len();
+        let chunk = Arc::make_mut(&mut all.chunks[index]);
         match chunk.binary_search_by(|(k, _)| k.cmp(&key)) {
             Ok(at) => return Some(std::mem::replace(&mut chunk[at].1, value)),
             // Ascending fills (the usual bulk load) leave full chunks behind.
             Err(at) if last && at == chunk.len() && at >= CHUNK => {
                 let mut fresh = Vec::with_capacity(CHUNK);
-                fresh.push((key, value));
-                chunks.push(Arc::new(fresh));
+                fresh.push((key.clone(), value));
+                all.insert(index + 1, key, fresh);
             }
             Err(at) => {
+                if key < all.lows[index] {
+                    all.lows[index] = key.clone();
+                }
                 chunk.insert(at, (key, value));
                 if chunk.len() > CHUNK {
                     let upper = chunk.split_off(CHUNK / 2);
-                    chunks.insert(index + 1, Arc::new(upper));
+                    all.insert(index + 1, upper[0].0.clone(), upper);
                 }
             }
         }
@@ -116,12 +139,13 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     /// Removes `key`; returns what it held.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let index = self.chunk_of(key)?;
-        let at = self.chunks[index].binary_search_by(|(k, _)| k.cmp(key)).ok()?;
-        let chunks = Arc::make_mut(&mut self.chunks);
-        let chunk = Arc::make_mut(&mut chunks[index]);
+        let at = self.chunk(index).binary_search_by(|(k, _)| k.cmp(key)).ok()?;
+        let all = Arc::make_mut(&mut self.all);
+        let chunk = Arc::make_mut(&mut all.chunks[index]);
         let (_, value) = chunk.remove(at);
         if chunk.is_empty() {
-            chunks.remove(index);
+            all.chunks.remove(index);
+            all.lows.remove(index);
         }
         self.len -= 1;
         Some(value)
@@ -154,19 +178,20 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
             Bound::Excluded(key) => self.position(|k| k <= key, key),
         };
         let back = match range.end_bound() {
-            Bound::Unbounded => (self.chunks.len(), 0),
+            Bound::Unbounded => (self.all.chunks.len(), 0),
             Bound::Included(key) => self.position(|k| k <= key, key),
             Bound::Excluded(key) => self.position(|k| k < key, key),
         };
-        Entries { chunks: &self.chunks, front, back: back.max(front) }
+        Entries { chunks: &self.all.chunks, front, back: back.max(front) }
     }
 
     /// First position whose key does not satisfy `before`, which must hold for
     /// a prefix of the table around `key`.
     fn position(&self, before: impl Fn(&K) -> bool, key: &K) -> (usize, usize) {
         let Some(index) = self.chunk_of(key) else { return (0, 0) };
-        let at = self.chunks[index].partition_point(|(k, _)| before(k));
-        if at == self.chunks[index].len() { (index + 1, 0) } else { (index, at) }
+        let chunk = self.chunk(index);
+        let at = chunk.partition_point(|(k, _)| before(k));
+        if at == chunk.len() { (index + 1, 0) } else { (index, at) }
     }
 
     /// The last entry whose key is at or below `key`.
