@@ -190,6 +190,11 @@ impl Expressions {
 
     /// The parts of an expression, itself included, the outermost first.
     pub(crate) fn parts(&self, root: NodeId) -> Vec<NodeId> {
+        self.parts_down(root, true)
+    }
+
+    /// The parts of an expression; those of addresses that it loads from only if asked for.
+    fn parts_down(&self, root: NodeId, into_loads: bool) -> Vec<NodeId> {
         let mut seen = vec![false; self.nodes.len()];
         let mut stack = vec![root];
         let mut parts = Vec::new();
@@ -201,8 +206,8 @@ impl Expressions {
             parts.push(id);
             match self.nodes[id as usize] {
                 Node::Operation(_, a, b, _) => stack.extend(std::iter::once(a).chain(b)),
-                Node::Load(address, _, _) => stack.push(address),
-                Node::Constant(_) | Node::Unknown(..) => {}
+                Node::Load(address, _, _) if into_loads => stack.push(address),
+                Node::Load(..) | Node::Constant(_) | Node::Unknown(..) => {}
             }
         }
         parts.sort_unstable_by(|a, b| b.cmp(a));
@@ -252,24 +257,35 @@ impl Expressions {
         matches!(self.nodes.get(id as usize), Some(Node::Constant(_)))
     }
 
-    /// Whether an expression reads memory at an address made of something unknown and a number
-    /// for which `is_table` answers true, or of a scaled index.
+    /// Whether an expression reads memory at an address made of a register's value at the start
+    /// and a number for which `is_table` answers true, or of a scaled index. What comes out of
+    /// other memory is no index that anything before the start could have bounded.
     pub(crate) fn loads_from(&self, root: NodeId, is_table: impl Fn(u64) -> bool) -> bool {
-        let loads = self.parts(root).into_iter().filter_map(|id| match self.nodes[id as usize] {
+        let table = |id: &NodeId| match self.nodes[*id as usize] {
+            Node::Constant(number) => is_table(number),
+            Node::Operation(opcode, ..) => matches!(opcode, Opcode::IntMult | Opcode::IntLeft),
+            _ => false,
+        };
+        let mut addresses = self.loads(&self.parts(root));
+        while let Some(address) = addresses.pop() {
+            let parts = self.parts_down(address, false);
+            if parts.iter().any(table) {
+                if parts.iter().any(|id| self.origins.contains_key(id)) {
+                    return true;
+                }
+                addresses.extend(self.loads(&parts));
+            }
+        }
+        false
+    }
+
+    /// The addresses that some parts load from.
+    fn loads(&self, parts: &[NodeId]) -> Vec<NodeId> {
+        let address = |id: &NodeId| match self.nodes[*id as usize] {
             Node::Load(address, _, _) => Some(address),
             _ => None,
-        });
-        let mut addresses = loads.map(|address| self.parts(address));
-        addresses.any(|parts| {
-            let unknown = |id: &NodeId| matches!(self.nodes[*id as usize], Node::Unknown(..));
-            let table =
-                |id: &NodeId| matches!(self.nodes[*id as usize], Node::Constant(n) if is_table(n));
-            let scaled = |id: &NodeId| {
-                let node = self.nodes[*id as usize];
-                matches!(node, Node::Operation(Opcode::IntMult | Opcode::IntLeft, ..))
-            };
-            parts.iter().any(unknown) && parts.iter().any(|id| table(id) || scaled(id))
-        })
+        };
+        parts.iter().filter_map(address).collect()
     }
 
     /// The number that a part is masked with, if it is the result of a mask.

@@ -8,6 +8,7 @@ use crate::reaching::Reaching;
 use crate::values::mask;
 use decompiler::{JumpTable, Opcode, PcodeOp, RegisterVarnode, Varnode};
 use program::{Address, Program, RefType};
+use std::collections::BTreeSet;
 
 /// Instructions looked at before the jump.
 const BEFORE: usize = 48;
@@ -227,7 +228,7 @@ fn table(
     let parts = expressions.parts(guard.condition).into_iter();
     let mut numbers = vec![0];
     for number in expressions.constants(guard.condition) {
-        numbers.extend([number, number.wrapping_add(1)]);
+        numbers.extend([number, number.wrapping_add(1), number.wrapping_neg()]);
     }
     let decides = |part: NodeId| {
         let range = range(expressions, &mut evaluation, part, guard, &numbers)?;
@@ -295,9 +296,7 @@ fn cases(
         evaluation.set(part, value);
         let target = code_at(program, evaluation.value(destination)?)?;
         cases.push((expressions.before_offset(part, value), Address::ram(target)));
-        if step < 2 {
-            loads.push(evaluation.take_loads());
-        }
+        loads.push(evaluation.take_loads());
     }
     let (_, one) = cases.first()?;
     if cases.iter().all(|(_, target)| target == one) {
@@ -305,16 +304,35 @@ fn cases(
     }
     let default = otherwise.map(Address::ram);
     let default = default.filter(|place| cases.iter().all(|(_, target)| target != place));
-    let tables = runs(&loads, count as u32);
+    let tables = runs(&loads);
     Some(JumpTable { from: Address::MIN, cases, default, tables })
 }
 
-/// The tables that the first two indexes read next to each other.
-fn runs(loads: &[Vec<(Address, u32)>], count: u32) -> Vec<(Address, u32, u32)> {
-    let [first, second] = loads else { return Vec::new() };
-    let pairs = first.iter().zip(second);
-    let next = pairs.filter(|((a, size), (b, _))| b.distance_from(*a) == Some(u64::from(*size)));
-    next.map(|((at, size), _)| (*at, *size, count)).collect()
+/// The tables that were read, case by case: for each read that differs between the cases, the
+/// stretches of entries that lie next to each other.
+fn runs(loads: &[Vec<(Address, u32)>]) -> Vec<(Address, u32, u32)> {
+    let reads = loads.iter().map(Vec::len).min().unwrap_or(0);
+    let mut runs: Vec<(Address, u32, u32)> = Vec::new();
+    for read in 0..reads {
+        let entries: BTreeSet<(Address, u32)> = loads.iter().map(|case| case[read]).collect();
+        if entries.len() < 2 {
+            continue;
+        }
+        let first = runs.len();
+        for (at, size) in entries {
+            match runs[first..].last_mut() {
+                Some((start, of, count))
+                    if *of == size
+                        && at.distance_from(*start)
+                            == Some(u64::from(*count) * u64::from(size)) =>
+                {
+                    *count += 1;
+                }
+                _ => runs.push((at, size, 1)),
+            }
+        }
+    }
+    runs
 }
 
 /// A destination, if code can be there.

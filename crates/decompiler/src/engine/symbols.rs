@@ -1,8 +1,8 @@
 //! What the program knows about places, told to the engine: names, data, functions, mutability.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use ghidra_decompiler::address::{Address, Range};
+use ghidra_decompiler::address::{Address, Range, RangeList};
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::database::{Database, ScopeId, SymbolId as EngineSymbol};
 use ghidra_decompiler::error::{Error, Result};
@@ -27,6 +27,9 @@ pub(crate) struct Symbols {
     global: ScopeId,
     pub(crate) functions: HashMap<Place, EngineSymbol>,
     scopes: HashMap<SymbolId, ScopeId>,
+    /// What each namespace owns, gathered until all is known: the engine goes over all of a
+    /// namespace's places each time it is told of one more.
+    gathered: Option<BTreeMap<ScopeId, RangeList>>,
 }
 
 impl Symbols {
@@ -45,6 +48,7 @@ impl Symbols {
             global: global.ok_or_else(|| missing("global scope"))?,
             functions: HashMap::new(),
             scopes: HashMap::new(),
+            gathered: Some(BTreeMap::new()),
         };
         symbols.feed_mutability(architecture, program)?;
         // In address order: the engine's maps are arrays, and adding at their end is cheap.
@@ -68,6 +72,10 @@ impl Symbols {
             }
         }
         symbols.feed_externals(architecture, program)?;
+        let database = architecture.symboltab_mut()?;
+        for (scope, places) in symbols.gathered.take().into_iter().flatten() {
+            database.set_range(scope, &places);
+        }
         Ok(symbols)
     }
 
@@ -145,12 +153,13 @@ impl Symbols {
     }
 
     /// Makes a namespace the owner of a place: the engine looks for symbols there and nowhere else.
-    fn own(&self, database: &mut Database, scope: ScopeId, address: &Address, size: u64) {
-        if scope != self.global
-            && let Some(space) = address.get_space()
-        {
-            let first = address.get_offset();
-            database.add_range(scope, space, first, first.saturating_add(size.max(1) - 1));
+    fn own(&mut self, database: &mut Database, scope: ScopeId, address: &Address, size: u64) {
+        let Some(space) = address.get_space().filter(|_| scope != self.global) else { return };
+        let first = address.get_offset();
+        let last = first.saturating_add(size.max(1) - 1);
+        match &mut self.gathered {
+            Some(all) => all.entry(scope).or_default().insert_range(space, first, last),
+            None => database.add_range(scope, space, first, last),
         }
     }
 
@@ -209,7 +218,7 @@ impl Symbols {
     }
 
     fn add_place(
-        &self,
+        &mut self,
         architecture: &mut Architecture,
         scope: ScopeId,
         address: Place,
