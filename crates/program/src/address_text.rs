@@ -16,6 +16,8 @@ use crate::symbol::SymbolKind;
 const MAX_OFFSETS: usize = 16;
 /// Most candidates named in an error.
 const MAX_CANDIDATES: usize = 8;
+/// Longest chain of thunks that is followed.
+const MAX_THUNKS: usize = 16;
 /// Digits of the shortest printed offset.
 const PRINTED_DIGITS: usize = 8;
 
@@ -112,10 +114,10 @@ impl Program {
         if places.is_empty() {
             return self.synthetic_place(text).map(Ok);
         }
-        // What can be read or run here wins over what lies in another library.
-        if places.iter().any(|a| a.space != SpaceId::EXTERNAL) {
-            places.retain(|a| a.space != SpaceId::EXTERNAL);
-        } else if let Some(stub) = self.only_thunk_of(&places) {
+        // What can be read or run here wins over what stands for another library.
+        if places.iter().any(|place| self.is_real(*place)) {
+            places.retain(|place| self.is_real(*place));
+        } else if let Some(stub) = self.only_stub_of(&places) {
             return Some(Ok(stub));
         }
         match places.as_slice() {
@@ -140,13 +142,28 @@ impl Program {
         places
     }
 
-    /// The function that passes on to one of these external places, if there is only one.
-    fn only_thunk_of(&self, places: &[Address]) -> Option<Address> {
-        let mut thunks = self.functions.iter().filter(|function| {
-            !function.is_external() && function.thunk_of.is_some_and(|to| places.contains(&to))
+    /// Whether a place is part of the file rather than made up for what other files hold.
+    fn is_real(&self, place: Address) -> bool {
+        let artificial = |block: &crate::MemoryBlock| block.permissions.artificial;
+        place.space != SpaceId::EXTERNAL && !self.memory.block_at(place).is_some_and(artificial)
+    }
+
+    /// The function of the file that passes on to one of these places, if there is only one.
+    fn only_stub_of(&self, places: &[Address]) -> Option<Address> {
+        let ends: Vec<Address> = places.iter().map(|place| self.end_of_thunks(*place)).collect();
+        let mut stubs = self.functions.iter().filter(|function| {
+            function.thunk_of.is_some()
+                && self.is_real(function.entry)
+                && ends.contains(&self.end_of_thunks(function.entry))
         });
-        let first = thunks.next()?.entry;
-        thunks.next().is_none().then_some(first)
+        let first = stubs.next()?.entry;
+        stubs.next().is_none().then_some(first)
+    }
+
+    /// Where a chain of thunks ends, be there a function or not.
+    fn end_of_thunks(&self, place: Address) -> Address {
+        let next = |place: &Address| self.functions.at(*place)?.thunk_of;
+        std::iter::successors(Some(place), next).take(MAX_THUNKS).last().unwrap_or(place)
     }
 
     /// The place whose synthetic name (`FUN_00101139`, `s_text_00102004`) this is.
@@ -301,6 +318,22 @@ mod tests {
     fn a_stub_stands_for_its_library_function() {
         let mut p = program();
         p.functions.edit(Address::ram(0x1020), |f| f.thunk_of = Some(Address::external(1)));
+        assert_eq!(p.parse_address("puts"), Ok(Address::ram(0x1020)));
+        // Loaders may stand a made-up function between the stub and the library.
+        let mut block =
+            MemoryBlock::new("EXTERNAL", Address::ram(0x5000), 8, BlockSource::Uninitialized);
+        block.permissions.artificial = true;
+        p.memory.add_block(block).expect("nothing is in the way");
+        p.add_label(Address::ram(0x5000), "puts", SymbolId::GLOBAL, SourceType::Imported);
+        p.add_function(Address::ram(0x5000), AddressSet::new());
+        p.functions.edit(Address::ram(0x5000), |f| f.thunk_of = Some(Address::external(1)));
+        p.functions.edit(Address::ram(0x1020), |f| f.thunk_of = Some(Address::ram(0x5000)));
+        p.functions.put(crate::Function::new(
+            Address::external(1),
+            SymbolId::GLOBAL,
+            AddressSet::new(),
+            crate::TypeId(1),
+        ));
         assert_eq!(p.parse_address("puts"), Ok(Address::ram(0x1020)));
     }
 

@@ -20,6 +20,7 @@ pub mod search;
 mod signature_text;
 pub mod symbol;
 pub mod table;
+mod type_edit;
 
 pub use address::{
     Address, AddressRange, AddressSet, AddressSpace, AddressSpaces, SpaceId, SpaceKind,

@@ -37,7 +37,7 @@ fn execute(bridge: &Bridge, cx: &CallContext, request: BatchRequest) -> Answer<B
         bridge.admit(item.method)?;
     }
     match mode {
-        TransactionMode::PerItem => Ok(one_by_one(bridge, cx, items)),
+        TransactionMode::PerItem => one_by_one(bridge, cx, items),
         TransactionMode::AllOrNone if writes => {
             bridge.write(|program| all(bridge, cx, items, program))
         }
@@ -48,8 +48,9 @@ fn execute(bridge: &Bridge, cx: &CallContext, request: BatchRequest) -> Answer<B
 }
 
 /// Each call for itself; a failure is a row like any other.
-fn one_by_one(bridge: &Bridge, cx: &CallContext, items: Vec<Item>) -> BatchReply {
+fn one_by_one(bridge: &Bridge, cx: &CallContext, items: Vec<Item>) -> Answer<BatchReply> {
     let run = |item: Item| {
+        wanted(cx)?;
         let outcome = match &item.method.handler {
             Handler::Write(_) => bridge.write(|program| {
                 bridge.run(item.method, item.arguments, cx, State::Working(program))
@@ -59,9 +60,20 @@ fn one_by_one(bridge: &Bridge, cx: &CallContext, items: Vec<Item>) -> BatchReply
                 bridge.run(item.method, item.arguments, cx, state)
             }
         };
-        BatchRow::of(item.id, outcome)
+        Ok(BatchRow::of(item.id, outcome))
     };
-    BatchReply { items: items.into_iter().map(run).collect() }
+    Ok(BatchReply { items: items.into_iter().map(run).collect::<Answer<_>>()? })
+}
+
+/// A batch whose client is gone goes no further.
+fn wanted(cx: &CallContext) -> Answer<()> {
+    if !cx.cancel.is_cancelled() {
+        return Ok(());
+    }
+    Err(BridgeError::new(
+        ErrorCode::Cancelled,
+        "the client gave the batch up; the rest did not run",
+    ))
 }
 
 /// All calls on one copy of the program; later ones see what earlier ones did.
@@ -73,6 +85,7 @@ fn all(
 ) -> Answer<BatchReply> {
     let mut rows = Vec::with_capacity(items.len());
     for item in items {
+        wanted(cx)?;
         match bridge.run(item.method, item.arguments, cx, State::Working(program)) {
             Ok(result) => rows.push(BatchRow::Done { id: item.id, result }),
             Err(cause) => {

@@ -48,3 +48,18 @@ pub(super) fn checked<'a>(name: &'a str, pointer: &str) -> Answer<&'a str> {
     };
     Err(BridgeError::new(ErrorCode::InvalidRequest, message).at(pointer))
 }
+
+/// A data type's name: printable and of bearable length; blanks inside are fine.
+pub(super) fn checked_type<'a>(name: &'a str, pointer: &str) -> Answer<&'a str> {
+    let length = name.chars().count();
+    let message = if length > MAX_NAME {
+        format!("a name has 1 to {MAX_NAME} characters, not {length}")
+    } else if name.trim().is_empty() {
+        "the name is blank; give one".to_owned()
+    } else if name.trim() != name || name.chars().any(char::is_control) {
+        "a type's name has no blanks around it and no control characters".to_owned()
+    } else {
+        return Ok(name);
+    };
+    Err(BridgeError::new(ErrorCode::InvalidRequest, message).at(pointer))
+}

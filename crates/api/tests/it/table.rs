@@ -14,10 +14,7 @@ const PENDING: &[&str] = &[
     "function_parameter.patch",
     "function_parameter.delete",
     "function_local_variable.patch",
-    "data_type.create",
     "data_type.patch",
-    "data_type.upsert",
-    "data_type.delete",
 ];
 
 #[test]

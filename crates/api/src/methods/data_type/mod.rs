@@ -1,6 +1,7 @@
 //! Data types and their categories.
 
 mod category;
+mod define;
 mod edit;
 pub(crate) mod reference;
 mod resolve;
@@ -10,13 +11,13 @@ use program::{Program, TypeId, TypeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::BridgeError;
+use crate::error::{BridgeError, ErrorCode};
 use crate::method::{Answer, Method};
 use crate::methods::name;
-use crate::shapes::{Create, Delete, Deleted, Get, List, Page, Patch, Reply};
-use crate::view::View;
+use crate::shapes::{Delete, Deleted, Get, List, Page, Patch, Reply};
+use crate::view::{Edit, View};
 use crate::walk::paginate;
-use edit::{DataTypePatch, DataTypeResource, FunctionResource};
+use edit::DataTypePatch;
 use reference::{DataTypeReference, FunctionSignature, Signature};
 
 /// Longest nested list.
@@ -28,27 +29,26 @@ pub(super) fn methods() -> Vec<Method> {
         Method::read("data_type.get", "Describe one data type with its members.", get),
         Method::read("data_type.list", "Search the program's data types, by path.", list)
             .cost("Grows with the number of data types."),
-        Method::pending_write::<Create<DataTypeResource>, DataType>(
+        Method::write(
             "data_type.create",
             "Define a struct, union, enum, typedef or function type, also from C text.",
+            define::create,
         ),
         Method::pending_write::<Patch<PathSelector, DataTypePatch>, DataType>(
             "data_type.patch",
             "Add, rename, change or remove members of a struct, union or enum.",
         )
         .destructive(),
-        Method::pending_write::<Create<FunctionResource>, DataType>(
+        Method::write(
             "data_type.upsert",
             "Define a function type or replace it; from C text, any types.",
+            define::upsert,
         )
         .destructive()
         .idempotent(),
-        Method::pending_write::<Delete<PathSelector>, Deleted>(
-            "data_type.delete",
-            "Remove one data type.",
-        )
-        .destructive()
-        .idempotent(),
+        Method::write("data_type.delete", "Remove one data type.", delete)
+            .destructive()
+            .idempotent(),
     ]);
     rows
 }
@@ -77,6 +77,15 @@ fn list(view: &View<'_>, request: List<DataTypeFilter>) -> Answer<Page<DataType>
     let page = paginate(view, request.page.as_ref(), rows, |id| DataType::brief(program, id))?;
     let items = page.items.into_iter().flatten().collect();
     Ok(Page { items, next_cursor: page.next_cursor })
+}
+
+fn delete(edit: &mut Edit<'_>, request: Delete<PathSelector>) -> Answer<Deleted> {
+    let id = find(edit.program, &request.selector.path)?;
+    if edit.program.remove_type(id) {
+        return Ok(Deleted { deleted: true });
+    }
+    let message = "built-in types cannot be removed; only those the program defines can";
+    Err(BridgeError::new(ErrorCode::DataTypeNotRemoved, message).at("/selector"))
 }
 
 /// The type at a path, or of a name: at the root first, then anywhere.

@@ -206,3 +206,100 @@ fn a_deleted_function_leaves_its_code_and_its_given_name() {
     good(&bridge, "function.delete", delete("1020"));
     assert_eq!(good(&bridge, "program.get", json!({}))["function_count"], 0);
 }
+
+#[test]
+fn data_types_are_defined_from_parts_and_from_c() {
+    let bridge = bridge();
+    let create =
+        |resource: Value| good(&bridge, "data_type.create", json!({ "resource": resource }));
+    let made =
+        create(json!({"kind": "struct", "name": "S", "category_path": "/mine/own", "size": 16}));
+    assert_eq!(
+        (&made["path"], &made["size"], &made["fields"]),
+        (&json!("/mine/own/S"), &json!(16), &json!([]))
+    );
+    assert_eq!(create(json!({"kind": "union", "name": "U"}))["kind"], "union");
+    assert_eq!(create(json!({"kind": "enum", "name": "E"}))["length"], 4);
+    let alias = create(
+        json!({"kind": "typedef", "name": "T", "base_type": {"kind": "c", "declaration": "struct S *"}}),
+    );
+    assert_eq!(alias["base_type"]["kind"], "pointer");
+    let signature = json!({"return_type": {"kind": "named", "name": "int"}, "calling_convention": "default",
+        "parameters": [{"name": "count", "data_type": {"kind": "named", "name": "uint"}}],
+        "has_var_args": true, "has_no_return": false});
+    let function = json!({"kind": "function", "name": "F", "signature": signature});
+    assert_eq!(create(function.clone())["signature"]["parameters"][0]["name"], "count");
+
+    let taken =
+        bad(&bridge, "data_type.create", json!({"resource": {"kind": "union", "name": "U"}}));
+    assert_eq!(taken, (409, "data_type_exists", "/params/resource".to_owned()));
+    let builtin =
+        bad(&bridge, "data_type.create", json!({"resource": {"kind": "union", "name": "int"}}));
+    assert_eq!(builtin.1, "data_type_exists");
+    for (member, value, code, target) in [
+        (
+            "calling_convention",
+            json!("nonsense"),
+            "validation_failed",
+            "/params/resource/signature/calling_convention",
+        ),
+        (
+            "return_type",
+            json!({"kind": "named", "name": "nix"}),
+            "invalid_data_type",
+            "/params/resource/signature/return_type/name",
+        ),
+    ] {
+        let mut wrong = function.clone();
+        wrong["signature"][member] = value;
+        wrong["name"] = json!("G");
+        assert_eq!(
+            bad(&bridge, "data_type.create", json!({ "resource": wrong })),
+            (400, code, target.to_owned())
+        );
+    }
+    let mut wider = function.clone();
+    wider["signature"]["has_var_args"] = json!(false);
+    assert_eq!(
+        good(&bridge, "data_type.upsert", json!({ "resource": wider }))["signature"]["has_var_args"],
+        false
+    );
+    let mut other = function;
+    other["name"] = json!("U");
+    assert_eq!(bad(&bridge, "data_type.upsert", json!({ "resource": other })).1, "invalid_request");
+
+    let c = create(
+        json!({"kind": "c", "source": "struct P { int x; struct P *next; }; typedef struct P P_t; int sum(struct P *p);"}),
+    );
+    let items: Vec<&str> =
+        c["items"].as_array().expect("items").iter().filter_map(|i| i["path"].as_str()).collect();
+    assert!(
+        items.contains(&"/P") && items.contains(&"/P_t") && items.contains(&"/sum"),
+        "{items:?}"
+    );
+    let found = good(&bridge, "data_type.get", json!({"selector": {"path": "P"}}));
+    assert_eq!((&found["size"], &found["fields"][1]["name"]), (&json!(16), &json!("next")));
+    let again = json!({"resource": {"kind": "c", "source": "struct P { int x; };"}});
+    assert_eq!(bad(&bridge, "data_type.create", again.clone()).1, "data_type_exists");
+    assert_eq!(good(&bridge, "data_type.upsert", again)["size"], 4);
+    let broken = json!({"resource": {"kind": "c", "source": "struct {"}});
+    assert_eq!(
+        bad(&bridge, "data_type.create", broken),
+        (400, "invalid_request", "/params/resource/source".to_owned())
+    );
+
+    let categories = good(&bridge, "data_type_category.list", json!({}));
+    assert_eq!(categories["items"][0]["path"], "/mine");
+    let delete = |path: &str| json!({"selector": {"path": path}});
+    good(&bridge, "data_type.delete", delete("/mine/own/S"));
+    assert_eq!(bad(&bridge, "data_type.delete", delete("/mine/own/S")).0, 404);
+    assert_eq!(
+        bad(&bridge, "data_type.get", delete("T")).0,
+        404,
+        "the typedef of its pointer went with it"
+    );
+    assert_eq!(
+        bad(&bridge, "data_type.delete", delete("/int")),
+        (409, "data_type_not_removed", "/params/selector".to_owned())
+    );
+}
