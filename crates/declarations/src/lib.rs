@@ -5,7 +5,6 @@
 //! self-reference. It lays structures out by the sizes of the program's
 //! compiler. It is no compiler: function bodies and initialisers are refused.
 
-mod layout;
 mod lexer;
 mod parser;
 

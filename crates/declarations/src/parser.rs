@@ -1,12 +1,13 @@
 //! Tokens to declarations: a recursive descent over C's declaration grammar.
 
 mod constant;
+mod definition;
 
-use crate::layout::{Member, composite, lay_out};
 use crate::lexer::{Token, TokenKind, tokens};
 use crate::{CError, Declaration, MAX_TEXT, Prototype};
 use program::TypeId;
 use program::data_type::{DataType, DataTypes, FunctionType, SignatureParameter, TypeKind};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Deepest nesting of declarators and composites.
@@ -72,6 +73,8 @@ pub(crate) struct Parser<'a> {
     types: &'a mut DataTypes,
     category: Arc<str>,
     made: Vec<TypeId>,
+    /// Types that this text defines without a name.
+    nameless: HashSet<TypeId>,
     depth: usize,
     anonymous: u32,
 }
@@ -95,6 +98,7 @@ impl<'a> Parser<'a> {
             types,
             category,
             made: Vec::new(),
+            nameless: HashSet::new(),
             depth: 0,
             anonymous: 0,
         })
@@ -150,7 +154,7 @@ impl<'a> Parser<'a> {
         let name = std::mem::take(&mut declarator.name);
         if base.typedef {
             let target = self.wrap(base.data_type, declarator, &base.convention)?;
-            return Ok(Declaration::Type(self.typedef(&name, target)));
+            return self.typedef(&name, target).map(Declaration::Type);
         }
         if let Some(Layer::Function(..)) = declarator.layers.first() {
             let Layer::Function(parameters, varargs) = declarator.layers.remove(0) else {
@@ -164,43 +168,6 @@ impl<'a> Parser<'a> {
         }
         let data_type = self.wrap(base.data_type, declarator, &base.convention)?;
         Ok(Declaration::Variable { name, data_type })
-    }
-
-    fn typedef(&mut self, name: &str, target: TypeId) -> TypeId {
-        let known = self.types.get(target).cloned();
-        // `typedef struct {...} Name` names the structure itself.
-        if let Some(named) = &known
-            && named.name.starts_with("anonymous_")
-            && let Some(own) = Some(DataType { name: name.into(), ..DataType::clone(named) })
-            && self.types.replace(target, own)
-        {
-            return target;
-        }
-        // `typedef struct S S` adds nothing.
-        if known.as_ref().is_some_and(|t| &*t.name == name && t.category == self.category) {
-            return target;
-        }
-        let (length, alignment) = known.as_ref().map_or((None, 1), |t| (t.length, t.alignment));
-        self.put(DataType {
-            category: Arc::clone(&self.category),
-            name: name.into(),
-            length,
-            alignment,
-            description: "".into(),
-            kind: TypeKind::Typedef(target),
-            used: true,
-        })
-    }
-
-    /// Adds a type, or replaces the one at its path.
-    fn put(&mut self, data_type: DataType) -> TypeId {
-        match self.types.at_path(&data_type.path()) {
-            Some(known) => {
-                self.types.replace(known, data_type);
-                known
-            }
-            None => self.types.add(data_type),
-        }
     }
 
     /// Declaration specifiers: storage words, qualifiers and one type.
@@ -290,152 +257,6 @@ impl<'a> Parser<'a> {
             _ => return Err(self.error(format!("{} is no type", words.join(" ")))),
         };
         Ok(self.types.builtin(name))
-    }
-
-    /// `struct`, `union` or `enum` with a tag, a body or both.
-    fn tagged(&mut self, kind: &str) -> Result<(TypeId, bool), CError> {
-        let packed = self.skip_packed()?;
-        let tag = match self.peek().clone() {
-            TokenKind::Word(word) => {
-                self.at += 1;
-                Some(word)
-            }
-            _ => None,
-        };
-        if *self.peek() != TokenKind::Sign("{") {
-            let Some(tag) = tag else { return Err(self.unexpected("a name or {")) };
-            return Ok((self.lookup(&tag).unwrap_or_else(|| self.stub(kind, &tag)), false));
-        }
-        let name = tag.unwrap_or_else(|| {
-            self.anonymous += 1;
-            format!("anonymous_{kind}_{}", self.anonymous)
-        });
-        let id = if kind == "enum" {
-            self.enumeration(&name)?
-        } else {
-            // The name must be known inside its own body.
-            let stub = self.stub(kind, &name);
-            let union = kind == "union";
-            let members = self.members()?;
-            let packed = packed | self.skip_packed()?;
-            let pack = if packed { 1 } else { 16 };
-            let layout = lay_out(self.types, members, union, pack)
-                .ok_or_else(|| self.error(format!("{name} is too large, or contains itself")))?;
-            let composite = composite(&self.category, &name, layout, union);
-            self.types.replace(stub, composite);
-            stub
-        };
-        self.made.push(id);
-        Ok((id, true))
-    }
-
-    /// An empty composite under a tag: a forward declaration.
-    fn stub(&mut self, kind: &str, name: &str) -> TypeId {
-        let kind = match kind {
-            "union" => TypeKind::Union { fields: Vec::new() },
-            "enum" => TypeKind::Enum { values: Vec::new() },
-            _ => TypeKind::Struct { fields: Vec::new(), packed: true },
-        };
-        let length = matches!(kind, TypeKind::Enum { .. }).then_some(4);
-        self.put(DataType {
-            category: Arc::clone(&self.category),
-            name: name.into(),
-            length,
-            alignment: length.unwrap_or(1),
-            description: "".into(),
-            kind,
-            used: true,
-        })
-    }
-
-    fn members(&mut self) -> Result<Vec<Member>, CError> {
-        self.expect("{")?;
-        self.deeper()?;
-        let mut members = Vec::new();
-        while !self.accept("}") {
-            let base = self.base()?;
-            if base.typedef {
-                return Err(self.error("a typedef cannot stand inside a structure"));
-            }
-            if self.accept(";") {
-                if base.defines {
-                    members.push(Member { name: "".into(), data_type: base.data_type, bits: None });
-                }
-                continue;
-            }
-            loop {
-                members.push(self.member(&base)?);
-                if !self.accept(",") {
-                    break;
-                }
-            }
-            self.expect(";")?;
-        }
-        self.depth -= 1;
-        Ok(members)
-    }
-
-    fn member(&mut self, base: &Base) -> Result<Member, CError> {
-        let mut declarator = if *self.peek() == TokenKind::Sign(":") {
-            Declarator { name: String::new(), layers: Vec::new(), convention: None }
-        } else {
-            self.declarator(false)?
-        };
-        let name: Arc<str> = std::mem::take(&mut declarator.name).into();
-        let data_type = self.wrap(base.data_type, declarator, &base.convention)?;
-        let bits = if self.accept(":") {
-            let width = self.constant()?;
-            let room = self.types.length(data_type).unwrap_or(0).min(8) * 8;
-            match u8::try_from(width) {
-                Ok(width) if u32::from(width) <= room => Some(width),
-                _ => return Err(self.error(format!("a bit-field here has 0 to {room} bits"))),
-            }
-        } else {
-            None
-        };
-        self.skip_attributes()?;
-        if self.types.length(data_type).is_none() {
-            let message =
-                format!("{} has no size yet; use a pointer to it", self.types.name(data_type));
-            return Err(self.error(message));
-        }
-        Ok(Member { name, data_type, bits })
-    }
-
-    fn enumeration(&mut self, name: &str) -> Result<TypeId, CError> {
-        self.expect("{")?;
-        let mut values: Vec<(Arc<str>, i64, Arc<str>)> = Vec::new();
-        let mut next = 0i64;
-        while !self.accept("}") {
-            let TokenKind::Word(word) = self.peek().clone() else {
-                return Err(self.unexpected("a name for the value"));
-            };
-            self.at += 1;
-            if self.accept("=") {
-                next = self.constant()?;
-            }
-            if values.iter().any(|(known, ..)| **known == *word) {
-                return Err(self.error(format!("{word} stands twice in this enum")));
-            }
-            values.push((word.into(), next, "".into()));
-            next = next.wrapping_add(1);
-            if !self.accept(",") && *self.peek() != TokenKind::Sign("}") {
-                return Err(self.unexpected(", or }"));
-            }
-        }
-        values.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
-        let wide =
-            values.iter().any(|(_, v, _)| *v > i64::from(u32::MAX) || *v < i64::from(i32::MIN));
-        let length = if wide { 8 } else { 4 };
-        Ok(self.put(DataType {
-            category: Arc::clone(&self.category),
-            name: name.into(),
-            length: Some(length),
-            alignment: length,
-            description: "".into(),
-            kind: TypeKind::Enum { values },
-            used: true,
-        }))
     }
 
     /// A declarator; layers come out from the name outwards.

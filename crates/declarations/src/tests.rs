@@ -110,6 +110,34 @@ fn errors_say_where_and_what() {
     assert!(parse_type(&format!("int {}", "*".repeat(100_000)), &mut t).is_err());
 }
 
+#[test]
+fn a_text_read_again_defines_nothing_twice() {
+    let mut t = types();
+    let text = "typedef enum { A, B } Letter; \
+                typedef struct { union { int i; float f; } v; Letter l; } Cell; \
+                struct Row { struct { char c; } first; Cell *cells; };";
+    parse(text, &mut t, "/").unwrap();
+    let paths = |t: &DataTypes| t.by_path().map(|(path, _)| path.to_string()).collect::<Vec<_>>();
+    let (once, cell) = (paths(&t), t.at_path("/Cell"));
+    parse(text, &mut t, "/").unwrap();
+    assert_eq!((paths(&t), t.at_path("/Cell")), (once, cell));
+    parse("struct Other { union { long n; } v; };", &mut t, "/").unwrap();
+    assert_eq!(t.length(t.at_path("/anonymous_union_2").unwrap()), Some(4), "is another union");
+}
+
+#[test]
+fn built_in_types_are_not_defined_again() {
+    let mut t = types();
+    for text in
+        ["typedef long byte;", "struct word { int x; };", "typedef struct { int x; } qword;"]
+    {
+        let error = parse(text, &mut t, "/").unwrap_err().to_string();
+        assert!(error.contains("is a built-in type"), "{text}: {error}");
+    }
+    parse("struct word { int x; };", &mut t, "/mine").unwrap();
+    assert!(parse("struct F { float f : 3; };", &mut t, "/").is_err(), "no bits of a float");
+}
+
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "[a-z*(){}\\[\\];,:0-9 =~+<&/.-]{0,80}") {

@@ -7,11 +7,14 @@
 pub mod address;
 mod address_text;
 pub mod comment;
+pub mod composite;
 mod data_text;
 pub mod data_type;
+mod dependants;
 mod edit;
 pub mod flow;
 pub mod function;
+pub mod layout;
 pub mod listing;
 pub mod memory;
 mod naming;
@@ -28,6 +31,7 @@ pub use address::{
 pub use address_text::AddressTextError;
 pub use comment::CommentKind;
 pub use data_type::{DataOrganization, DataType, DataTypes, TypeId, TypeKind};
+pub use dependants::TypeFault;
 pub use edit::DefineError;
 pub use flow::{FlowOverride, FlowType, RefType};
 pub use function::{

@@ -1,12 +1,14 @@
-//! Plain blocking clients for both transports. They know the protocols, not our
+//! Plain blocking clients for all transports. They know the protocols, not our
 //! code, and keep every reply to the schema of its method when told the schemas.
 
 mod http;
 mod mcp;
+mod stdio;
 mod websocket;
 
 pub use http::{HttpConnection, HttpReply};
 pub use mcp::McpClient;
+pub use stdio::StdioClient;
 pub use websocket::WebSocketClient;
 
 use serde::Deserialize;

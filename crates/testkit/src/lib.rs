@@ -2,6 +2,7 @@
 //! them, a running bridge on a free port. For development only.
 
 pub mod bridge;
+pub mod calls;
 pub mod client;
 mod fixture;
 pub mod schema;

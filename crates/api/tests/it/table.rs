@@ -14,7 +14,6 @@ const PENDING: &[&str] = &[
     "function_parameter.patch",
     "function_parameter.delete",
     "function_local_variable.patch",
-    "data_type.patch",
 ];
 
 #[test]

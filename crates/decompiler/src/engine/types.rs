@@ -166,7 +166,12 @@ impl TypeMap {
         size: u32,
         depth: u32,
     ) -> Result<Option<(String, u32)>> {
-        let converted = self.convert(architecture, all, field.data_type, depth + 1)?;
+        let whole = self.convert(architecture, all, field.data_type, depth + 1)?;
+        let room = types(architecture)?.get(whole).get_size();
+        // Where a type outgrew its place, only bytes are known.
+        let cut =
+            field.bits.is_none() && field.length > 0 && i64::from(field.length) < i64::from(room);
+        let converted = if cut { unknown(architecture, field.length)? } else { whole };
         let name = match &*field.name {
             "" => format!("field{index}_{:#x}", field.offset),
             name => escaped(&engine_name(name)),

@@ -1,6 +1,7 @@
 //! The real program from outside: raw bytes for what must be exact, strangers'
 //! clients for agreement.
 
+mod calls;
 mod mcp_eras;
 mod mcp_http;
 mod mcp_tools;

@@ -22,13 +22,8 @@ impl McpClient {
     }
 
     /// Sends one MCP request and gives its result.
-    pub fn request(&mut self, method: &str, mut params: Value) -> Result<Value> {
+    pub fn request(&mut self, method: &str, params: Value) -> Result<Value> {
         self.next_id += 1;
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": VERSION,
-            "io.modelcontextprotocol/clientInfo": {"name": "testkit", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
         let name = params.get("name").or(params.get("uri")).and_then(Value::as_str);
         let mut headers = vec![
             ("Content-Type", "application/json"),
@@ -38,8 +33,7 @@ impl McpClient {
         ];
         let name = name.map(str::to_owned);
         headers.extend(name.as_deref().map(|name| ("Mcp-Name", name)));
-        let body =
-            json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params});
+        let body = message(self.next_id, method, params);
         let reply = self.connection.request("POST", &headers, body.to_string().as_bytes())?;
         let mut answer: Value = serde_json::from_slice(&reply.body)
             .with_context(|| format!("status {} without JSON", reply.status))?;
@@ -55,15 +49,8 @@ impl McpClient {
         operation: &str,
         params: Value,
     ) -> Result<Result<Value, BridgeError>> {
-        let arguments = json!({"operation": operation, "params": params});
-        let mut result =
-            self.request("tools/call", json!({"name": tool, "arguments": arguments}))?;
-        let mut content = result["structuredContent"].take();
-        if result["isError"] == true {
-            return Ok(Err(serde_json::from_value(content).context("not a bridge error")?));
-        }
-        ensure!(content["operation"] == operation, "the reply is of another operation");
-        Ok(Ok(content["result"].take()))
+        let result = self.request("tools/call", tool_call(tool, operation, params))?;
+        tool_outcome(result, operation)
     }
 
     /// Calls a tool's operation that must succeed.
@@ -71,4 +58,32 @@ impl McpClient {
         self.try_call(tool, operation, params)?
             .with_context(|| format!("calling {operation} of {tool}"))
     }
+}
+
+/// A request with what the revision wants to know of each.
+pub(super) fn message(id: u64, method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": VERSION,
+        "io.modelcontextprotocol/clientInfo": {"name": "testkit", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// The parameters of a call of a tool's operation.
+pub(super) fn tool_call(tool: &str, operation: &str, params: Value) -> Value {
+    json!({"name": tool, "arguments": {"operation": operation, "params": params}})
+}
+
+/// What a tool answered: the operation's result, or its refusal.
+pub(super) fn tool_outcome(
+    mut result: Value,
+    operation: &str,
+) -> Result<Result<Value, BridgeError>> {
+    let mut content = result["structuredContent"].take();
+    if result["isError"] == true {
+        return Ok(Err(serde_json::from_value(content).context("not a bridge error")?));
+    }
+    ensure!(content["operation"] == operation, "the reply is of another operation");
+    Ok(Ok(content["result"].take()))
 }

@@ -4,10 +4,10 @@ use engine::declarations::{self, Declaration};
 use program::data_type::{DataTypes, FunctionType, SignatureParameter};
 use program::{TypeId, TypeKind};
 
-use super::edit::{DataTypeResource, FunctionResource};
+use super::edit::{CText, DataTypeResource, FunctionDefinition, FunctionResource};
 use super::reference::FunctionSignature;
 use super::resolve::c_error;
-use super::{DataType, DataTypeMade, kind_word};
+use super::{DataType, DataTypeMade, described, kind_word};
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::Answer;
 use crate::methods::name;
@@ -15,14 +15,13 @@ use crate::shapes::Create;
 use crate::view::Edit;
 
 const ROOT: &str = "/";
+const SOURCE: &str = "/resource/source";
 const DEFAULT_ENUM_SIZE: u32 = 4;
 
 /// Defines a type whose path is free.
 pub(super) fn create(edit: &mut Edit<'_>, request: Create<DataTypeResource>) -> Answer<DataType> {
     let definition = match request.resource {
-        DataTypeResource::C { category_path, source } => {
-            return from_c(edit, category_path.as_deref(), &source, Existing::Refuse);
-        }
+        DataTypeResource::C(text) => return from_c(edit, &text, Existing::Refuse),
         DataTypeResource::Struct { category_path, name, size } => {
             let kind = TypeKind::Struct { fields: Vec::new(), packed: false };
             Definition { category_path, name, kind, length: Some(size.unwrap_or(0)) }
@@ -41,10 +40,7 @@ pub(super) fn create(edit: &mut Edit<'_>, request: Create<DataTypeResource>) -> 
             let length = edit.program.types.length(base);
             Definition { category_path, name, kind: TypeKind::Typedef(base), length }
         }
-        DataTypeResource::Function { category_path, name, signature } => {
-            let kind = TypeKind::Function(signature.resolve(edit)?);
-            Definition { category_path, name, kind, length: None }
-        }
+        DataTypeResource::Function(function) => Definition::of(edit, function)?,
     };
     let id = definition.add(&mut edit.program.types)?;
     described(edit, id)
@@ -52,22 +48,13 @@ pub(super) fn create(edit: &mut Edit<'_>, request: Create<DataTypeResource>) -> 
 
 /// Defines a function type or replaces the one that is there; from C text, any types.
 pub(super) fn upsert(edit: &mut Edit<'_>, request: Create<FunctionResource>) -> Answer<DataType> {
-    let (category_path, name, signature) = match request.resource {
-        FunctionResource::C { category_path, source } => {
-            return from_c(edit, category_path.as_deref(), &source, Existing::Replace);
+    match request.resource {
+        FunctionResource::C(text) => from_c(edit, &text, Existing::Replace),
+        FunctionResource::Function(function) => {
+            let id = Definition::of(edit, function)?.put(&mut edit.program.types)?;
+            described(edit, id)
         }
-        FunctionResource::Function { category_path, name, signature } => {
-            (category_path, name, signature)
-        }
-    };
-    let kind = TypeKind::Function(signature.resolve(edit)?);
-    let definition = Definition { category_path, name, kind, length: None };
-    let id = definition.put(&mut edit.program.types)?;
-    described(edit, id)
-}
-
-fn described(edit: &Edit<'_>, id: TypeId) -> Answer<DataType> {
-    DataType::whole(edit.program, id).ok_or_else(BridgeError::internal)
+    }
 }
 
 /// A type to store.
@@ -79,6 +66,12 @@ struct Definition {
 }
 
 impl Definition {
+    fn of(edit: &mut Edit<'_>, function: FunctionDefinition) -> Answer<Definition> {
+        let FunctionDefinition { category_path, name, signature } = function;
+        let kind = TypeKind::Function(signature.resolve(edit)?);
+        Ok(Definition { category_path, name, kind, length: None })
+    }
+
     fn row(self) -> Answer<program::DataType> {
         let category = category(self.category_path.as_deref())?;
         name::checked_type(&self.name, "/resource/name")?;
@@ -162,21 +155,16 @@ enum Existing {
 }
 
 /// Defines everything that a C text declares.
-fn from_c(
-    edit: &mut Edit<'_>,
-    category_path: Option<&str>,
-    source: &str,
-    existing: Existing,
-) -> Answer<DataType> {
-    let category = category(category_path)?;
+fn from_c(edit: &mut Edit<'_>, text: &CText, existing: Existing) -> Answer<DataType> {
+    let category = category(text.category_path.as_deref())?;
     let before = edit.program.types.clone();
     let types = &mut edit.program.types;
-    let declared = declarations::parse(source, types, category)
-        .map_err(|fault| c_error(&fault, ErrorCode::InvalidRequest).at("/resource/source"))?;
-    let mut made = Vec::new();
+    let declared = declarations::parse(&text.source, types, category)
+        .map_err(|fault| c_error(&fault, ErrorCode::InvalidRequest).at(SOURCE))?;
+    let mut made: Vec<TypeId> = Vec::new();
     for declaration in declared {
-        match declaration {
-            Declaration::Type(id) => made.push(id),
+        let id = match declaration {
+            Declaration::Type(id) => id,
             Declaration::Function(prototype) => {
                 let definition = Definition {
                     category_path: Some(category.to_owned()),
@@ -184,39 +172,49 @@ fn from_c(
                     kind: TypeKind::Function(prototype.function),
                     length: None,
                 };
-                made.push(match existing {
+                match existing {
                     Existing::Refuse => definition.add(types)?,
                     Existing::Replace => definition.put(types)?,
-                });
+                }
             }
             Declaration::Variable { name, .. } => {
                 let message = format!("{name} is a variable; declare types and functions only");
-                return Err(
-                    BridgeError::new(ErrorCode::InvalidRequest, message).at("/resource/source")
-                );
+                return Err(unfit(message));
             }
+        };
+        if !made.contains(&id) {
+            made.push(id);
         }
     }
-    made.dedup();
+    // A later declaration may have taken an earlier one over.
+    made.retain(|id| types.get(*id).is_some());
     for id in &made {
-        let (old, new) = (before.get(*id), types.get(*id));
-        if existing == Existing::Refuse
-            && let (Some(old), Some(new)) = (old, new)
-            && old.kind != new.kind
-        {
-            return Err(exists(&new.path()));
+        if existing == Existing::Refuse && before.get(*id).is_some_and(|old| is_complete(old)) {
+            return Err(exists(&types.get(*id).map(|known| known.path()).unwrap_or_default()));
         }
         types.mark_used(*id);
     }
+    edit.program.settle_types(&before, &made).map_err(|fault| unfit(fault.to_string()))?;
     let Some(first) = made.first() else {
-        let message = "the text declares nothing; give a struct, union, enum, typedef or function";
-        return Err(BridgeError::new(ErrorCode::InvalidRequest, message).at("/resource/source"));
+        return Err(unfit(
+            "the text declares nothing; give a struct, union, enum, typedef or function",
+        ));
     };
     let mut answer = described(edit, *first)?;
     let rows = made.iter().filter_map(|id| edit.program.types.get(*id)).take(super::MAX_NESTED);
     let rows = rows.map(|known| DataTypeMade { path: known.path(), kind: kind_word(&known.kind) });
     answer.items = Some(rows.collect());
     Ok(answer)
+}
+
+fn unfit(message: impl Into<String>) -> BridgeError {
+    BridgeError::new(ErrorCode::InvalidRequest, message).at(SOURCE)
+}
+
+/// False for a type of which only the name is known so far.
+fn is_complete(known: &program::DataType) -> bool {
+    let composite = matches!(known.kind, TypeKind::Struct { .. } | TypeKind::Union { .. });
+    !(composite && known.length.is_none())
 }
 
 impl FunctionSignature {
@@ -248,6 +246,11 @@ impl FunctionSignature {
 
     fn convention(&self, edit: &Edit<'_>) -> Answer<Option<std::sync::Arc<str>>> {
         let given = self.calling_convention.trim();
+        let at = "/resource/signature/calling_convention";
+        if given.is_empty() || given.eq_ignore_ascii_case("unknown") {
+            let message = "say default, or name a calling convention";
+            return Err(BridgeError::new(ErrorCode::InvalidRequest, message).at(at));
+        }
         let known = edit.session.language().calling_conventions();
         if given == "default" {
             return Ok(None);
@@ -257,7 +260,6 @@ impl FunctionSignature {
         }
         let message =
             format!("the calling convention must be default or one of {}", known.join(", "));
-        Err(BridgeError::new(ErrorCode::ValidationFailed, message)
-            .at("/resource/signature/calling_convention"))
+        Err(BridgeError::new(ErrorCode::ValidationFailed, message).at(at))
     }
 }

@@ -50,23 +50,9 @@ pub(super) enum DataTypeResource {
         base_type: DataTypeReference,
     },
     /// A function type.
-    Function {
-        /// Its category; `/` when absent.
-        category_path: Option<String>,
-        /// Its name.
-        #[schemars(length(min = 1))]
-        name: String,
-        /// Its prototype.
-        signature: FunctionSignature,
-    },
+    Function(FunctionDefinition),
     /// Whatever a piece of C text declares.
-    C {
-        /// Where the types go; `/` when absent.
-        category_path: Option<String>,
-        /// The declarations.
-        #[schemars(length(min = 1, max = 1_048_576))]
-        source: String,
-    },
+    C(CText),
 }
 
 /// A function type to define or replace, or C text.
@@ -74,23 +60,31 @@ pub(super) enum DataTypeResource {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum FunctionResource {
     /// A function type.
-    Function {
-        /// Its category; `/` when absent.
-        category_path: Option<String>,
-        /// Its name.
-        #[schemars(length(min = 1))]
-        name: String,
-        /// Its prototype.
-        signature: FunctionSignature,
-    },
+    Function(FunctionDefinition),
     /// Whatever a piece of C text declares.
-    C {
-        /// Where the types go; `/` when absent.
-        category_path: Option<String>,
-        /// The declarations.
-        #[schemars(length(min = 1, max = 1_048_576))]
-        source: String,
-    },
+    C(CText),
+}
+
+/// A function type to define.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct FunctionDefinition {
+    /// Its category; `/` when absent.
+    pub category_path: Option<String>,
+    /// Its name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// Its prototype.
+    pub signature: FunctionSignature,
+}
+
+/// Declarations in C.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct CText {
+    /// Where the types go; `/` when absent.
+    pub category_path: Option<String>,
+    /// The declarations.
+    #[schemars(length(min = 1, max = 1_048_576))]
+    pub source: String,
 }
 
 /// A change of a data type; `kind` says what it is.
@@ -105,38 +99,49 @@ pub(super) enum DataTypePatch {
     Enum(ValueEdits),
 }
 
+impl DataTypePatch {
+    /// The kind of type that is changed.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            DataTypePatch::Struct(_) => "struct",
+            DataTypePatch::Union(_) => "union",
+            DataTypePatch::Enum(_) => "enum",
+        }
+    }
+}
+
 /// Changes of members: removed, then renamed, then changed, then added.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct FieldEdits {
     /// Members to add.
     #[schemars(length(min = 1, max = 1000))]
-    add_fields: Option<Vec<FieldEdit>>,
+    pub add_fields: Option<Vec<FieldEdit>>,
     /// Members to rename.
     #[schemars(length(min = 1, max = 1000))]
-    rename_fields: Option<Vec<FieldEdit>>,
+    pub rename_fields: Option<Vec<FieldEdit>>,
     /// Members to change.
     #[schemars(length(min = 1, max = 1000))]
-    update_fields: Option<Vec<FieldEdit>>,
+    pub update_fields: Option<Vec<FieldEdit>>,
     /// Members to remove.
     #[schemars(length(min = 1, max = 1000))]
-    remove_fields: Option<Vec<FieldEdit>>,
+    pub remove_fields: Option<Vec<FieldEdit>>,
 }
 
 /// One member and what becomes of it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct FieldEdit {
     /// Its name.
-    name: Option<String>,
+    pub name: Option<String>,
     /// Its new name.
-    new_name: Option<String>,
+    pub new_name: Option<String>,
     /// Where it starts, in bytes.
     #[schemars(range(min = 0, max = 2_147_483_647))]
-    offset: Option<u32>,
+    pub offset: Option<u32>,
     /// Its length in bytes.
     #[schemars(range(min = 1, max = 2_147_483_647))]
-    length: Option<u32>,
+    pub length: Option<u32>,
     /// Its type.
-    data_type: Option<DataTypeReference>,
+    pub data_type: Option<DataTypeReference>,
 }
 
 /// Changes of values: removed, then renamed, then changed, then added.
@@ -144,25 +149,25 @@ pub(super) struct FieldEdit {
 pub(super) struct ValueEdits {
     /// Values to add.
     #[schemars(length(min = 1, max = 1000))]
-    add_values: Option<Vec<ValueEdit>>,
+    pub add_values: Option<Vec<ValueEdit>>,
     /// Values to remove.
     #[schemars(length(min = 1, max = 1000))]
-    remove_values: Option<Vec<ValueEdit>>,
+    pub remove_values: Option<Vec<ValueEdit>>,
     /// Values to rename.
     #[schemars(length(min = 1, max = 1000))]
-    rename_values: Option<Vec<ValueEdit>>,
+    pub rename_values: Option<Vec<ValueEdit>>,
     /// Values to change.
     #[schemars(length(min = 1, max = 1000))]
-    update_values: Option<Vec<ValueEdit>>,
+    pub update_values: Option<Vec<ValueEdit>>,
 }
 
 /// One value and what becomes of it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ValueEdit {
     /// Its name.
-    name: Option<String>,
+    pub name: Option<String>,
     /// Its new name.
-    new_name: Option<String>,
+    pub new_name: Option<String>,
     /// The number it stands for.
-    value: Option<i64>,
+    pub value: Option<i64>,
 }

@@ -3,6 +3,7 @@
 mod category;
 mod define;
 mod edit;
+mod patch;
 pub(crate) mod reference;
 mod resolve;
 
@@ -14,10 +15,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::{Answer, Method};
 use crate::methods::name;
-use crate::shapes::{Delete, Deleted, Get, List, Page, Patch, Reply};
+use crate::shapes::{Delete, Deleted, Get, List, Page, Reply};
 use crate::view::{Edit, View};
 use crate::walk::paginate;
-use edit::DataTypePatch;
 use reference::{DataTypeReference, FunctionSignature, Signature};
 
 /// Longest nested list.
@@ -34,9 +34,10 @@ pub(super) fn methods() -> Vec<Method> {
             "Define a struct, union, enum, typedef or function type, also from C text.",
             define::create,
         ),
-        Method::pending_write::<Patch<PathSelector, DataTypePatch>, DataType>(
+        Method::write(
             "data_type.patch",
             "Add, rename, change or remove members of a struct, union or enum.",
+            patch::patch,
         )
         .destructive(),
         Method::write(
@@ -86,6 +87,11 @@ fn delete(edit: &mut Edit<'_>, request: Delete<PathSelector>) -> Answer<Deleted>
     }
     let message = "built-in types cannot be removed; only those the program defines can";
     Err(BridgeError::new(ErrorCode::DataTypeNotRemoved, message).at("/selector"))
+}
+
+/// A type after it was changed.
+fn described(edit: &Edit<'_>, id: TypeId) -> Answer<DataType> {
+    DataType::whole(edit.program, id).ok_or_else(BridgeError::internal)
 }
 
 /// The type at a path, or of a name: at the root first, then anywhere.

@@ -1,6 +1,7 @@
 //! Calls against a small program made by hand, every reply held against its schema.
 
 mod batch;
+mod model;
 mod paging;
 mod reads;
 mod refusals;

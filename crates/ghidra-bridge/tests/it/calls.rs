@@ -1,0 +1,197 @@
+//! The recorded calls under `calls/`, replayed over every transport: each reply is what the file
+//! says and fits the schema that its method publishes.
+
+use crate::world::program;
+use api::{ErrorCode, registry};
+use serde_json::{Value, json};
+use std::collections::{BTreeSet, HashMap};
+use testkit::bridge::Bridge;
+use testkit::calls::{Call, Kept, Recording, Transport, compare, recordings};
+use testkit::client::{BridgeError, McpClient, StdioClient, WebSocketClient};
+use testkit::schema;
+
+/// Methods that cannot be called with success yet. This list may only shrink.
+const PENDING_METHODS: &[&str] = &[
+    "function.create",
+    "function.patch",
+    "function_local_variable.patch",
+    "function_parameter.create",
+    "function_parameter.delete",
+    "function_parameter.patch",
+    "program.save",
+];
+
+/// Codes that no client can be shown on purpose, with the reason.
+const OUT_OF_REACH: &[(&str, &str)] = &[
+    ("body_conflict", "its method is not available yet"),
+    ("function_exists", "its method is not available yet"),
+    ("not_code", "its method is not available yet"),
+    ("not_implemented", "goes away with the last pending method"),
+    ("cancelled", "the client that it is for is gone"),
+    ("internal_error", "a fault of the bridge that nobody knows how to provoke"),
+    ("missing_method", "the envelope of each transport refuses a blank name before"),
+];
+
+#[test]
+fn over_a_websocket() {
+    replay(Transport::Websocket);
+}
+
+#[test]
+fn over_http() {
+    replay(Transport::Mcp);
+}
+
+#[test]
+fn over_pipes() {
+    replay(Transport::Stdio);
+}
+
+#[test]
+fn every_method_has_a_good_call_and_every_code_a_bad_one() {
+    let recordings = recordings().expect("the files can be read");
+    let calls: Vec<&Call> = recordings.iter().flat_map(|(_, recording)| &recording.calls).collect();
+    let good = calls.iter().filter(|call| call.result.is_some()).map(|call| call.method.as_str());
+    let bad = calls.iter().filter_map(|call| Some(call.error.as_ref()?.code.as_str()));
+    let (good, bad): (BTreeSet<&str>, BTreeSet<&str>) = (good.collect(), bad.collect());
+    let methods: BTreeSet<&str> = registry().methods().iter().map(|method| method.name()).collect();
+    let without: Vec<&&str> = methods.difference(&good).collect();
+    let pending: BTreeSet<&str> = PENDING_METHODS.iter().copied().collect();
+    assert_eq!(without, pending.iter().collect::<Vec<_>>(), "methods without a good call");
+    let codes: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+    let without: Vec<&&str> = codes.difference(&bad).collect();
+    let out_of_reach: BTreeSet<&str> = OUT_OF_REACH.iter().map(|(code, _)| *code).collect();
+    assert_eq!(without, out_of_reach.iter().collect::<Vec<_>>(), "codes without a bad call");
+}
+
+/// Replays every file, each against a fresh bridge, and tells all that went wrong.
+fn replay(transport: Transport) {
+    let mut faults = Vec::new();
+    for (name, recording) in recordings().expect("the files can be read") {
+        if !recording.calls.iter().any(|call| call.runs_over(transport)) {
+            continue;
+        }
+        if let Err(fault) = replay_one(&recording, transport) {
+            faults.push(format!("calls/{name}: {fault:#}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+fn replay_one(recording: &Recording, transport: Transport) -> anyhow::Result<()> {
+    let mut peer = Peer::start(recording, transport)?;
+    let mut kept = Kept::default();
+    for (index, call) in recording.calls.iter().enumerate() {
+        if !call.runs_over(transport) {
+            continue;
+        }
+        let params = kept.fill(&Value::Object(call.params.clone()))?;
+        let outcome = peer.call(&call.method, params)?;
+        judge(call, &outcome, &mut kept)
+            .map_err(|fault| fault.context(format!("call {index}, {}", call.method)))?;
+    }
+    Ok(())
+}
+
+fn judge(call: &Call, outcome: &Result<Value, BridgeError>, kept: &mut Kept) -> anyhow::Result<()> {
+    match (outcome, &call.result, &call.error) {
+        (Ok(result), Some(expected), _) => {
+            compare(expected, result)?;
+            kept.take(call, result)
+        }
+        (Err(error), _, Some(expected)) => {
+            let found = (error.status, error.code.as_str(), error.target.as_str());
+            let wanted = (expected.status, expected.code.as_str(), expected.target.as_str());
+            anyhow::ensure!(found == wanted, "{error}, not {wanted:?}");
+            anyhow::ensure!(!error.message.trim().is_empty(), "a refusal without a sentence");
+            let details = Value::Object(error.details.clone());
+            expected.details.as_ref().map_or(Ok(()), |wanted| compare(wanted, &details))
+        }
+        (Ok(result), ..) => anyhow::bail!("it must fail, but answered {result}"),
+        (Err(error), ..) => anyhow::bail!("it must succeed, but: {error}"),
+    }
+}
+
+/// A bridge and a client of it.
+enum Peer {
+    Websocket(Bridge, Box<WebSocketClient>),
+    Mcp(Bridge, McpClient, Operations),
+    Stdio(StdioClient, Operations),
+}
+
+/// What the published contract says of each method: tool, operation, schema of the result.
+type Operations = HashMap<String, (String, String, Value)>;
+
+impl Peer {
+    fn start(recording: &Recording, transport: Transport) -> anyhow::Result<Peer> {
+        let file = testkit::fixture(&recording.program);
+        let mut arguments: Vec<&str> = recording.arguments.iter().map(String::as_str).collect();
+        if !arguments.iter().any(|argument| argument.starts_with("analysis=")) {
+            arguments.push("analysis=wait");
+        }
+        if transport == Transport::Stdio {
+            let mut client = StdioClient::start(program(), &file, &arguments)?;
+            let operations = operations(client.request("resources/read", contract())?)?;
+            return Ok(Peer::Stdio(client, operations));
+        }
+        let bridge = Bridge::serve(program(), &file, &arguments)?;
+        if transport == Transport::Websocket {
+            let mut client = bridge.websocket()?;
+            client.learn_schemas()?;
+            return Ok(Peer::Websocket(bridge, Box::new(client)));
+        }
+        let mut client = bridge.mcp()?;
+        let operations = operations(client.request("resources/read", contract())?)?;
+        Ok(Peer::Mcp(bridge, client, operations))
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, BridgeError>> {
+        match self {
+            Peer::Websocket(_, client) => client.try_call(method, params),
+            Peer::Mcp(_, client, operations) => {
+                let (tool, operation, schema) = find(operations, method)?;
+                checked(client.try_call(tool, operation, params)?, schema)
+            }
+            Peer::Stdio(client, operations) => {
+                let (tool, operation, schema) = find(operations, method)?;
+                checked(client.try_call(tool, operation, params)?, schema)
+            }
+        }
+    }
+}
+
+fn contract() -> Value {
+    json!({"uri": "ghidra-bridge://contracts/mcp-tools"})
+}
+
+fn operations(read: Value) -> anyhow::Result<Operations> {
+    let text = read["contents"][0]["text"].as_str().unwrap_or_default();
+    let contract: Value = serde_json::from_str(text)?;
+    let rows = contract["operations"].as_array().into_iter().flatten();
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let entry = |row: &Value| {
+        let place = (word(&row["domain"]), word(&row["operation"]), row["outputSchema"].clone());
+        (word(&row["method"]), place)
+    };
+    Ok(rows.map(entry).collect())
+}
+
+fn find<'a>(
+    operations: &'a Operations,
+    method: &str,
+) -> anyhow::Result<(&'a str, &'a str, &'a Value)> {
+    let found = operations.get(method);
+    let (tool, operation, schema) =
+        found.ok_or_else(|| anyhow::anyhow!("the contract has no {method}"))?;
+    Ok((tool, operation, schema))
+}
+
+fn checked(
+    outcome: Result<Value, BridgeError>,
+    schema: &Value,
+) -> anyhow::Result<Result<Value, BridgeError>> {
+    if let Ok(result) = &outcome {
+        schema::check(schema, result).map_err(|fault| anyhow::anyhow!("{fault}: {result}"))?;
+    }
+    Ok(outcome)
+}
