@@ -1,6 +1,7 @@
 //! What the engine costs on large real files, beside what Ghidra costs there.
 
 pub mod cost;
+pub mod edits;
 pub mod latency;
 pub mod load;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::Program;
 use crate::address::Address;
 use crate::data_type::{DataType, Field, TypeId, TypeKind};
+use crate::{Program, Storage};
 
 impl Program {
     /// Removes a type. Typedefs, pointers and arrays of it go with it; members of structures
@@ -86,10 +86,22 @@ impl Program {
                 self.types.array_of(byte, length)
             }
         };
+        self.types.mark_used(field.data_type);
     }
 
     fn mend_functions(&mut self, doomed: &BTreeSet<TypeId>) {
-        let undefined = self.types.builtin("undefined");
+        // What is stored somewhere keeps its size.
+        let undefined: Vec<TypeId> = (0..=8).map(|size| self.types.undefined(size)).collect();
+        let of = |storage: &Storage| {
+            let size: u64 = storage.pieces().iter().map(|piece| u64::from(piece.size)).sum();
+            let size = usize::try_from(size).ok().filter(|size| *size < undefined.len());
+            size.and_then(|size| undefined.get(size)).or(undefined.first()).copied()
+        };
+        let mend = |data_type: &mut TypeId, storage: &Storage| {
+            if doomed.contains(data_type) {
+                *data_type = of(storage).unwrap_or(*data_type);
+            }
+        };
         let entries: Vec<Address> = self
             .functions
             .iter()
@@ -104,11 +116,12 @@ impl Program {
         for entry in entries {
             self.functions.edit(entry, |function| {
                 let signature = &mut function.signature;
-                let parameters = signature.parameters.iter_mut().map(|p| &mut p.data_type);
-                let locals = function.locals.iter_mut().map(|local| &mut local.data_type);
-                let returned = std::iter::once(&mut signature.return_type);
-                let all = parameters.chain(locals).chain(returned);
-                all.filter(|id| doomed.contains(id)).for_each(|id| *id = undefined);
+                mend(&mut signature.return_type, &signature.return_storage);
+                signature.parameters.iter_mut().for_each(|p| mend(&mut p.data_type, &p.storage));
+                function
+                    .locals
+                    .iter_mut()
+                    .for_each(|local| mend(&mut local.data_type, &local.storage));
             });
         }
     }
@@ -164,13 +177,16 @@ mod tests {
         let outer = p.types.add(structure("outer", fields, 20));
         assert!(p.define_data(Address::ram(0), inner, 12));
         p.add_function(Address::ram(0x20), AddressSet::new());
-        p.functions.edit(Address::ram(0x20), |f| f.signature.return_type = pointer);
+        p.functions.edit(Address::ram(0x20), |f| {
+            f.signature.return_type = pointer;
+            f.signature.return_storage = Storage::at(Address::ram(0), 8);
+        });
 
         assert!(p.remove_type(inner));
         assert!(p.types.get(inner).is_none() && p.types.get(pointer).is_none());
         assert!(p.listing.data.is_empty());
         let returned = p.functions.at(Address::ram(0x20)).map(|f| f.signature.return_type);
-        assert_eq!(returned, Some(p.types.builtin("undefined")));
+        assert_eq!(returned, Some(p.types.builtin("undefined8")));
         let Some(TypeKind::Struct { fields, .. }) = p.types.get(outer).map(|t| t.kind.clone())
         else {
             panic!("outer is still a structure");

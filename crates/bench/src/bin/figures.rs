@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bench::figures::load::{self, CHILD, Cost};
-use bench::figures::{GhidraCost, TARGETS, latency};
+use bench::figures::{GhidraCost, TARGETS, edits, latency};
 use serde_json::{Value, json};
 use testkit::Bridge;
 use testkit::client::WebSocketClient;
@@ -102,6 +102,10 @@ fn serve(path: &Path) -> Result<()> {
     wait_until_analysed(&mut client)?;
     println!("analysed         {:.2} s after the ready line", began.elapsed().as_secs_f64());
     let entries = entries(&mut client)?;
+    for mode in ["per_item", "all_or_none"] {
+        let took = edits::comment_batch(&mut client, &entries, mode)?;
+        println!("1000 comments    {:.1} ms in one batch, {mode}", took.as_secs_f64() * 1e3);
+    }
     drop(client);
     for latency in latency::measure(&bridge, &entries)? {
         println!(

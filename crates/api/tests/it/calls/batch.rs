@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bridge, call, good};
+use api::{CallContext, Transport};
 
 fn item(id: &str, method: &str, arguments: Value) -> Value {
     json!({"id": id, "method": method, "arguments": arguments})
@@ -115,5 +116,28 @@ fn empty_and_missing_lists_are_faults() {
         let error = call(&bridge, "batch.execute", params).expect_err("is a fault");
         assert_eq!(error.details["violations"][0]["code"], code);
         assert_eq!(error.details["violations"][0]["target"], "/params/items");
+    }
+}
+
+#[test]
+fn a_thousand_comments_take_well_under_a_second() {
+    let bridge = bridge();
+    let one = |index: usize| {
+        let resource =
+            json!({"address": format!("{:x}", 0x1000 + index), "type": "eol", "text": "x"});
+        item(&index.to_string(), "comment.upsert", json!({"resource": resource}))
+    };
+    let items: Vec<Value> = (0..1000).map(one).collect();
+    for mode in ["per_item", "all_or_none"] {
+        let request = json!({"items": items, "transaction_mode": mode});
+        let began = std::time::Instant::now();
+        let reply = bridge.call("batch.execute", request, &CallContext::new(Transport::WebSocket));
+        let took = began.elapsed();
+        let rows = reply.expect("all are written");
+        let done =
+            rows["items"].as_array().into_iter().flatten().filter(|r| r["result"].is_object());
+        assert_eq!(done.count(), 1000);
+        println!("{mode}: {took:?}");
+        assert!(took.as_millis() < 1000, "{mode}: {took:?}");
     }
 }
