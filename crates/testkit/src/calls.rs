@@ -78,6 +78,16 @@ pub struct Refusal {
     pub details: Option<Value>,
 }
 
+impl Refusal {
+    /// The pointer on a transport: a tool's call has an operation where a request has a method.
+    pub fn target_on(&self, transport: Transport) -> &str {
+        match (transport, self.target.as_str()) {
+            (Transport::Mcp | Transport::Stdio, "/method") => "/operation",
+            (_, target) => target,
+        }
+    }
+}
+
 impl Call {
     /// Whether it is made on a transport.
     pub fn runs_over(&self, transport: Transport) -> bool {
