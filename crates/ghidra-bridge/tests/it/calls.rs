@@ -83,7 +83,12 @@ fn replay_one(recording: &Recording, transport: Transport) -> anyhow::Result<()>
     Ok(())
 }
 
-fn judge(call: &Call, outcome: &Result<Value, BridgeError>, kept: &mut Kept) -> anyhow::Result<()> {
+fn judge(
+    call: &Call,
+    transport: Transport,
+    outcome: &Result<Value, BridgeError>,
+    kept: &mut Kept,
+) -> anyhow::Result<()> {
     match (outcome, &call.result, &call.error) {
         (Ok(result), Some(expected), _) => {
             compare(expected, result)?;
