@@ -107,10 +107,11 @@ fn judge(
     }
 }
 
-/// A client, and the bridge that it speaks to where that is a process of its own.
+/// A client, the bridge that it speaks to where that is a process of its own, and a folder.
 struct Peer {
     client: Client,
     _bridge: Option<Bridge>,
+    _folder: tempfile::TempDir,
 }
 
 enum Client {
@@ -125,14 +126,19 @@ type Operations = HashMap<String, (String, String, Value)>;
 impl Peer {
     fn start(recording: &Recording, transport: Transport) -> anyhow::Result<Peer> {
         let file = testkit::fixture(&recording.program);
-        let mut arguments: Vec<&str> = recording.arguments.iter().map(String::as_str).collect();
+        let folder = tempfile::tempdir()?;
+        let place = folder.path().display().to_string();
+        let arguments = recording.arguments.iter().map(|word| word.replace("{folder}", &place));
+        let arguments: Vec<String> = arguments.collect();
+        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         if !arguments.iter().any(|argument| argument.starts_with("analysis=")) {
             arguments.push("analysis=wait");
         }
         if transport == Transport::Stdio {
             let mut client = StdioClient::start(program(), &file, &arguments)?;
             let operations = operations(client.request("resources/read", contract())?)?;
-            return Ok(Peer { client: Client::Stdio(client, operations), _bridge: None });
+            let client = Client::Stdio(client, operations);
+            return Ok(Peer { client, _bridge: None, _folder: folder });
         }
         let bridge = Bridge::serve(program(), &file, &arguments)?;
         let client = if transport == Transport::Websocket {
@@ -144,7 +150,7 @@ impl Peer {
             let operations = operations(client.request("resources/read", contract())?)?;
             Client::Mcp(client, operations)
         };
-        Ok(Peer { client, _bridge: Some(bridge) })
+        Ok(Peer { client, _bridge: Some(bridge), _folder: folder })
     }
 
     fn call(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, BridgeError>> {

@@ -141,3 +141,18 @@ fn a_thousand_comments_take_well_under_a_second() {
         assert!(took.as_millis() < 1000, "{mode}: {took:?}");
     }
 }
+
+#[test]
+fn a_batch_that_nobody_waits_for_does_not_run() {
+    let bridge = bridge();
+    let cx = CallContext::new(Transport::Mcp);
+    cx.cancel.cancel();
+    for mode in ["per_item", "all_or_none"] {
+        let items = json!([item("a", "comment.create", comment("1001", "x"))]);
+        let request = json!({"items": items, "transaction_mode": mode});
+        let error = bridge.call("batch.execute", request, &cx).expect_err("is given up");
+        assert_eq!((error.status(), error.code.as_str()), (499, "cancelled"));
+        let get = json!({"selector": {"address": "1001", "type": "eol"}});
+        assert_eq!(super::bad(&bridge, "comment.get", get).0, 404, "{mode}");
+    }
+}

@@ -293,3 +293,46 @@ fn pending_methods_check_their_parameters_first() {
         assert_eq!(status, 400, "{}", method.name());
     }
 }
+
+#[test]
+fn what_lies_nowhere_cannot_be_renamed() {
+    let mut program = super::sample::program();
+    let library = program.symbols.add(program::Symbol {
+        name: "libc.so.6".into(),
+        address: program::Address::MAX,
+        kind: program::SymbolKind::Library,
+        parent: program::SymbolId::GLOBAL,
+        source: program::SourceType::Imported,
+        primary: true,
+        external_entry: false,
+        pinned: false,
+    });
+    let bridge = super::bridge_over(program);
+    let patch = json!({"selector": {"id": library.0.to_string()}, "patch": {"name": "other"}});
+    let refusal = (400, "invalid_request", "/params/selector/id".to_owned());
+    assert_eq!(bad(&bridge, "symbol.patch", patch), refusal);
+}
+
+#[test]
+fn no_more_than_a_thousand_flows_are_corrected_at_once() {
+    let mut program = super::sample::program();
+    let start = program::Address::ram(0x8000);
+    let block = program::MemoryBlock::new("nops", start, 1001, program::BlockSource::Zero);
+    program.memory.add_block(block).expect("is free");
+    let (_, nop) = program.listing.instructions.iter().next().expect("has one");
+    let nop = program::Instruction { length: 1, ..*nop };
+    for offset in 0..1001 {
+        program.listing.instructions.insert(program::Address::ram(0x8000 + offset), nop);
+    }
+    let bridge = super::bridge_over(program);
+    let patch = |end: &str| {
+        json!({"selector": {"kind": "range", "start": "8000", "end": end},
+            "patch": {"flow_override": "return"}})
+    };
+    let refusal = (400, "invalid_request", "/params/selector".to_owned());
+    assert_eq!(bad(&bridge, "flow_override.patch", patch("83e8")), refusal);
+    let first = good(&bridge, "instruction.get", json!({"selector": {"address": "8000"}}));
+    assert_eq!(first["flow_override"], "none", "nothing was changed");
+    let changed = good(&bridge, "flow_override.patch", patch("83e7"));
+    assert_eq!(changed["items"].as_array().map(Vec::len), Some(1000));
+}
