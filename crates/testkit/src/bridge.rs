@@ -36,15 +36,14 @@ pub struct ReadyLine {
 }
 
 impl Bridge {
-    /// Starts `program serve FILE` with free ports, no project file unless `arguments` name one,
-    /// and these further `key=value` arguments.
+    /// Starts `program serve FILE` with free ports, no project file, and further
+    /// `key=value` arguments.
     pub fn serve(program: &Path, file: &Path, arguments: &[&str]) -> Result<Self> {
         let began = Instant::now();
         let mut child = Command::new(program)
             .arg("serve")
             .arg(file)
-            .args(["ws_port=0", "mcp_port=0"])
-            .args(without_project(arguments))
+            .args(["ws_port=0", "mcp_port=0", "project=none"])
             .args(arguments)
             .env_remove("GHIDRA_BRIDGE_TOKEN")
             .stdin(Stdio::null())
@@ -78,12 +77,6 @@ impl Bridge {
         let url = self.ready.mcp.as_deref().context("the bridge serves no MCP")?;
         McpClient::connect(url)
     }
-}
-
-/// What keeps a bridge from making a project file where none is asked for.
-pub(crate) fn without_project(arguments: &[&str]) -> Option<&'static str> {
-    let named = arguments.iter().any(|argument| argument.starts_with("project="));
-    (!named).then_some("project=none")
 }
 
 impl Drop for Bridge {

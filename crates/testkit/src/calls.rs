@@ -37,7 +37,7 @@ pub struct Recording {
     pub about: String,
     /// The fixture that is opened.
     pub program: String,
-    /// Further arguments of the bridge; `{folder}` stands for an empty folder of the replay's own.
+    /// Further arguments of the bridge.
     #[serde(default)]
     pub arguments: Vec<String>,
     /// The calls, in order.

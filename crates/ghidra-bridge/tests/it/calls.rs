@@ -107,11 +107,10 @@ fn judge(
     }
 }
 
-/// A client, the bridge that it speaks to where that is a process of its own, and a folder.
+/// A client, and the bridge that it speaks to where that is a process of its own.
 struct Peer {
     client: Client,
     _bridge: Option<Bridge>,
-    _folder: tempfile::TempDir,
 }
 
 enum Client {
@@ -126,19 +125,14 @@ type Operations = HashMap<String, (String, String, Value)>;
 impl Peer {
     fn start(recording: &Recording, transport: Transport) -> anyhow::Result<Peer> {
         let file = testkit::fixture(&recording.program);
-        let folder = tempfile::tempdir()?;
-        let place = folder.path().display().to_string();
-        let arguments = recording.arguments.iter().map(|word| word.replace("{folder}", &place));
-        let arguments: Vec<String> = arguments.collect();
-        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut arguments: Vec<&str> = recording.arguments.iter().map(String::as_str).collect();
         if !arguments.iter().any(|argument| argument.starts_with("analysis=")) {
             arguments.push("analysis=wait");
         }
         if transport == Transport::Stdio {
             let mut client = StdioClient::start(program(), &file, &arguments)?;
             let operations = operations(client.request("resources/read", contract())?)?;
-            let client = Client::Stdio(client, operations);
-            return Ok(Peer { client, _bridge: None, _folder: folder });
+            return Ok(Peer { client: Client::Stdio(client, operations), _bridge: None });
         }
         let bridge = Bridge::serve(program(), &file, &arguments)?;
         let client = if transport == Transport::Websocket {
@@ -150,7 +144,7 @@ impl Peer {
             let operations = operations(client.request("resources/read", contract())?)?;
             Client::Mcp(client, operations)
         };
-        Ok(Peer { client, _bridge: Some(bridge), _folder: folder })
+        Ok(Peer { client, _bridge: Some(bridge) })
     }
 
     fn call(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, BridgeError>> {

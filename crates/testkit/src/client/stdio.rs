@@ -8,7 +8,6 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{BridgeError, mcp};
-use crate::bridge::without_project;
 
 /// A process that is spoken to over its pipes, ended when the value is dropped.
 #[derive(Debug)]
@@ -20,13 +19,12 @@ pub struct StdioClient {
 }
 
 impl StdioClient {
-    /// Starts `program stdio FILE`, without a project file unless `arguments` name one, with
-    /// these further `key=value` arguments.
+    /// Starts `program stdio FILE` without a project file, with further `key=value` arguments.
     pub fn start(program: &Path, file: &Path, arguments: &[&str]) -> Result<Self> {
         let mut child = Command::new(program)
             .arg("stdio")
             .arg(file)
-            .args(without_project(arguments))
+            .arg("project=none")
             .args(arguments)
             .env_remove("GHIDRA_BRIDGE_TOKEN")
             .stdin(Stdio::piped())
