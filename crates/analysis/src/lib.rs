@@ -17,6 +17,7 @@ mod functions;
 mod jump_tables;
 mod linkage;
 mod machine;
+mod make;
 mod mangled;
 mod no_return;
 mod operands;
@@ -37,6 +38,7 @@ mod thunks;
 pub mod unwind;
 mod values;
 
+pub use make::{MakeError, make_function};
 pub use pass::{Analysis, Monitor, PASSES, Pass, Stopped, run};
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub struct Analysis<'a> {
     pub(crate) decompiler: &'a Decompiler,
     /// What it told so far.
     pub(crate) told: &'a mut Told,
-    monitor: &'a mut dyn Monitor,
+    pub(crate) monitor: &'a mut dyn Monitor,
 }
 
 impl Analysis<'_> {

@@ -27,7 +27,10 @@ pub use context::{Context, ContextChange};
 pub use convention::{Convention, ValuePlace};
 pub use decoder::{Decoded, Decoder};
 pub use decompiler::Decompiler;
-pub use engine::{Call, Decompilation, JumpTable, Limits, Token, TokenKind, Variable};
+pub use engine::{
+    Call, Decompilation, JumpTable, Limits, PassedStorage, Token, TokenKind, TypeOf, Variable,
+    assign_storage, parameter_id,
+};
 pub use error::{DecodeError, LanguageError};
 pub use flow::FlowTargets;
 pub use language::{Endian, Language, RegisterVarnode};

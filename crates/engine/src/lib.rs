@@ -5,13 +5,15 @@ mod analysis_task;
 mod instruction_text;
 mod open;
 mod session;
+mod signature;
 
 pub use analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus};
 pub use instruction_text::{InstructionPrinter, InstructionText};
 pub use open::{OpenError, OpenOptions};
 pub use session::{Busy, Session, WriteError};
+pub use signature::bytes_type;
 
-pub use analysis::PASSES;
+pub use analysis::{MakeError, PASSES, make_function};
 pub use declarations;
 pub use decompiler;
 pub use loader::{Format, LoadOptions};

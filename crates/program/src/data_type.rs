@@ -227,6 +227,11 @@ impl DataTypes {
         self.types.same(&other.types)
     }
 
+    /// The types whose content differs, or that only one of both has.
+    pub fn differences(&self, other: &DataTypes) -> Vec<TypeId> {
+        self.types.differences(&other.types, crate::changes::same_content)
+    }
+
     /// A type by id.
     pub fn get(&self, id: TypeId) -> Option<&Arc<DataType>> {
         self.types.get(&id)

@@ -193,6 +193,11 @@ impl Functions {
         self.by_entry.same(&other.by_entry)
     }
 
+    /// The entries of functions that differ, or that only one of both has.
+    pub fn differences(&self, other: &Functions) -> Vec<Address> {
+        self.by_entry.differences(&other.by_entry, |one, two| Arc::ptr_eq(one, two) || one == two)
+    }
+
     /// The function with that entry.
     pub fn at(&self, entry: Address) -> Option<&Arc<Function>> {
         self.by_entry.get(&entry)
@@ -202,6 +207,19 @@ impl Functions {
     pub fn containing(&self, address: Address) -> Option<&Arc<Function>> {
         let (_, (end, entry)) = self.ranges.at_or_below(&address)?;
         if address <= *end && end.space == address.space { self.at(*entry) } else { None }
+    }
+
+    /// The first part of any body at or after `from` and not after `to`: whose it is, and where
+    /// it ends. O(log n).
+    pub(crate) fn body_part(
+        &self,
+        from: Address,
+        to: Address,
+    ) -> Option<(&Arc<Function>, Address)> {
+        let before = self.ranges.at_or_below(&from).filter(|(_, (end, _))| *end >= from);
+        let found = before.or_else(|| self.ranges.at_or_above(&from));
+        let (_, (end, entry)) = found.filter(|(start, _)| **start <= to)?;
+        Some((self.at(*entry)?, *end))
     }
 
     /// Functions with entries in `start..=end`, in order.

@@ -6,6 +6,7 @@
 
 pub mod address;
 mod address_text;
+pub mod changes;
 pub mod comment;
 pub mod composite;
 mod data_text;
@@ -14,6 +15,7 @@ mod dependants;
 mod edit;
 pub mod flow;
 pub mod function;
+mod function_edit;
 pub mod layout;
 pub mod listing;
 pub mod memory;
@@ -29,6 +31,7 @@ pub use address::{
     Address, AddressRange, AddressSet, AddressSpace, AddressSpaces, SpaceId, SpaceKind,
 };
 pub use address_text::AddressTextError;
+pub use changes::Changes;
 pub use comment::CommentKind;
 pub use data_type::{DataOrganization, DataType, DataTypes, TypeId, TypeKind};
 pub use dependants::TypeFault;

@@ -136,6 +136,29 @@ impl MemoryBlock {
         self.start.space.is_overlay()
     }
 
+    /// Whether the unchanged bytes are the same ones.
+    pub(crate) fn has_source_of(&self, other: &MemoryBlock) -> bool {
+        match (&self.source, &other.source) {
+            (
+                BlockSource::Bytes { bytes, offset, length },
+                BlockSource::Bytes { bytes: others, offset: from, length: other },
+            ) => Arc::ptr_eq(bytes, others) && (offset, length) == (from, other),
+            (BlockSource::Zero, BlockSource::Zero)
+            | (BlockSource::Uninitialized, BlockSource::Uninitialized) => true,
+            _ => false,
+        }
+    }
+
+    /// The pages whose bytes may differ from those of another state: offset and length.
+    pub(crate) fn changed_pages(&self, other: &MemoryBlock) -> Vec<(u64, usize)> {
+        let pages = self.changed.differences(&other.changed, Arc::ptr_eq).into_iter();
+        let all = pages.map(|page| {
+            let offset = page * PAGE as u64;
+            (offset, self.length.saturating_sub(offset).min(PAGE as u64) as usize)
+        });
+        all.filter(|(_, length)| *length > 0).collect()
+    }
+
     /// The longest run of bytes at `at` that can be lent without a copy; empty
     /// when the place is a hole, zero fill or past the end (see `copy_to`).
     fn run(&self, at: u64) -> &[u8] {
@@ -157,7 +180,7 @@ impl MemoryBlock {
     }
 
     /// Copies initialised bytes from offset `at` on; returns how many.
-    fn copy_to(&self, at: u64, out: &mut [u8]) -> usize {
+    pub(crate) fn copy_to(&self, at: u64, out: &mut [u8]) -> usize {
         if !self.is_initialized() || at >= self.length {
             return 0;
         }

@@ -55,6 +55,12 @@ impl References {
         self.forward.same(&other.forward)
     }
 
+    /// The ends of references that differ, or that only one of both has, in order of `from`.
+    pub fn differences(&self, other: &References) -> Vec<(Address, Address)> {
+        let keys = self.forward.differences(&other.forward, PartialEq::eq);
+        keys.into_iter().map(|(from, _, to)| (from, to)).collect()
+    }
+
     /// Adds a reference; one with the same ends and operand is replaced.
     pub fn add(&mut self, reference: Reference) {
         let Reference { from, to, operand, info } = reference;

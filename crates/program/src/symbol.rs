@@ -125,6 +125,11 @@ impl Symbols {
         self.by_id.same(&other.by_id)
     }
 
+    /// The symbols that differ, or that only one of both has.
+    pub fn differences(&self, other: &Symbols) -> Vec<SymbolId> {
+        self.by_id.differences(&other.by_id, PartialEq::eq)
+    }
+
     /// A symbol by id.
     pub fn get(&self, id: SymbolId) -> Option<&Symbol> {
         self.by_id.get(&id)

@@ -6,6 +6,7 @@
 //! (a key and a pointer per few hundred entries) and each chunk it touches. A
 //! lookup is two binary searches in plain arrays, an ordered walk goes over them.
 
+use std::cmp::Ordering;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
@@ -68,6 +69,42 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     /// one was cloned from the other.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.all, &other.all)
+    }
+
+    /// The keys whose values differ, or that only one of both tables has. Chunks that both share
+    /// are passed over.
+    pub fn differences(&self, other: &Self, same: impl Fn(&V, &V) -> bool) -> Vec<K> {
+        let mut found = Vec::new();
+        let mut here = Walk { chunks: &self.chunks, chunk: 0, at: 0 };
+        let mut there = Walk { chunks: &other.chunks, chunk: 0, at: 0 };
+        loop {
+            if here.shares_chunk(&there) {
+                here.chunk += 1;
+                there.chunk += 1;
+                continue;
+            }
+            let order = match (here.entry(), there.entry()) {
+                (None, None) => return found,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((one, _)), Some((two, _))) => one.cmp(two),
+            };
+            let differs = match (order, here.entry(), there.entry()) {
+                (Ordering::Equal, Some((key, one)), Some((_, two))) => {
+                    (!same(one, two)).then_some(key)
+                }
+                (Ordering::Less, Some((key, _)), _) => Some(key),
+                (_, _, Some((key, _))) => Some(key),
+                _ => None,
+            };
+            found.extend(differs.cloned());
+            if order != Ordering::Greater {
+                here.step();
+            }
+            if order != Ordering::Less {
+                there.step();
+            }
+        }
     }
 
     /// Chunk in which `key` is or would be, if there is any chunk.
@@ -235,6 +272,35 @@ impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Table<K, V> {
     }
 }
 
+/// A position in a table, for comparing two of them.
+struct Walk<'a, K, V> {
+    chunks: &'a [Chunk<K, V>],
+    chunk: usize,
+    at: usize,
+}
+
+impl<'a, K, V> Walk<'a, K, V> {
+    fn entry(&self) -> Option<&'a (K, V)> {
+        self.chunks.get(self.chunk)?.get(self.at)
+    }
+
+    fn step(&mut self) {
+        self.at += 1;
+        if self.chunks.get(self.chunk).is_none_or(|chunk| self.at >= chunk.len()) {
+            self.chunk += 1;
+            self.at = 0;
+        }
+    }
+
+    /// Whether both stand before the same chunk.
+    fn shares_chunk(&self, other: &Self) -> bool {
+        let pair = (self.chunks.get(self.chunk), other.chunks.get(other.chunk));
+        self.at == 0
+            && other.at == 0
+            && matches!(pair, (Some(one), Some(two)) if Arc::ptr_eq(one, two))
+    }
+}
+
 /// Ordered walk over a table, from either end.
 #[derive(Debug, Clone)]
 pub struct Entries<'a, K, V> {
@@ -309,6 +375,18 @@ mod tests {
                     prop_assert_eq!(table.remove(&key), model.remove(&key));
                 }
             }
+            let half: Table<u16, usize> = model.iter().map(|(k, v)| (*k, *v)).collect();
+            prop_assert!(table.differences(&half, PartialEq::eq).is_empty());
+            let mut other = table.clone();
+            let mut expected = Vec::new();
+            for key in [from, to] {
+                other.insert(key, usize::MAX);
+                expected.push(key);
+            }
+            expected.sort_unstable();
+            expected.dedup();
+            prop_assert_eq!(table.differences(&other, PartialEq::eq), expected.clone());
+            prop_assert_eq!(other.differences(&half, PartialEq::eq), expected);
             prop_assert_eq!(table.len(), model.len());
             prop_assert!(table.iter().eq(model.iter()));
             prop_assert!(table.iter().rev().eq(model.iter().rev()));

@@ -7,10 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::method::{Answer, Method};
+use crate::methods::function::variable::{LocalVariableRow, ParameterRow};
 use crate::shapes::{EntrySelector, Projection, Reply, Request};
 use crate::view::View;
 
 const DEFAULT_TIMEOUT_MS: u32 = 30_000;
+
+/// Longest nested list.
+const MAX_NESTED: usize = 1000;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -49,6 +53,16 @@ fn get(view: &View<'_>, request: DecompileRequest) -> Answer<Decompilation> {
             .filter(|token| request.lines.as_ref().is_none_or(|lines| lines.hold(token)))
             .collect()
     });
+    let program = &view.program;
+    let callee = program.calling_function(function);
+    let parameters = view.wants("parameters").then(|| {
+        let rows = found.parameters.iter().enumerate().take(MAX_NESTED);
+        rows.map(|(at, variable)| ParameterRow::found(program, callee, at, variable)).collect()
+    });
+    let local_variables = view.wants("local_variables").then(|| {
+        let rows = found.locals.iter().take(MAX_NESTED);
+        rows.map(|variable| LocalVariableRow::found(program, function, variable)).collect()
+    });
     Ok(Decompilation {
         entry: view.print(function.entry),
         name: view.program.function_name(function.entry),
@@ -58,6 +72,8 @@ fn get(view: &View<'_>, request: DecompileRequest) -> Answer<Decompilation> {
         tokens,
         line_count: text.lines().count() as u64,
         lines,
+        parameters,
+        local_variables,
         warnings: found.warnings,
         elapsed_ms: u64::try_from(found.elapsed.as_millis()).unwrap_or(u64::MAX),
     })
@@ -148,10 +164,27 @@ struct Decompilation {
     line_count: u64,
     /// Which lines were answered, when they were asked for.
     lines: Option<AnsweredLines>,
+    /// The parameters as the text shows them.
+    #[schemars(length(max = 1000))]
+    parameters: Option<Vec<ParameterRow>>,
+    /// The local variables that the text shows; by `id` they can be renamed and retyped.
+    #[schemars(length(max = 1000))]
+    local_variables: Option<Vec<LocalVariableRow>>,
 }
 
 impl Reply for Decompilation {
     const IDENTITY: &'static [&'static str] = &["entry"];
+    const NESTED: &'static [&'static str] = &[
+        "local_variables.data_type",
+        "local_variables.id",
+        "local_variables.name",
+        "local_variables.storage",
+        "parameters.data_type",
+        "parameters.id",
+        "parameters.name",
+        "parameters.ordinal",
+        "parameters.storage",
+    ];
 }
 
 /// The lines in an answer.

@@ -50,6 +50,10 @@ const ACCEPTED: &[(&str, &str)] = &[
     ("decompilation.get params/properties/lines + *", "long C text can be read in parts"),
     ("decompilation.get result/properties/*line* + *", "long C text can be read in parts"),
     ("decompilation.get params/*fields/items/enum + \"line*", "long C text can be read in parts"),
+    ("decompilation.get result/properties/parameters + *", "the variables of the text have rows"),
+    ("decompilation.get result/properties/local* + *", "the variables of the text have rows"),
+    ("decompilation.get params/*fields/items/enum + \"loc*", "the variables of the text have rows"),
+    ("decompilation.get params/*fields/items/enum + \"par*", "the variables of the text have rows"),
     ("reference.list params/properties/filter/properties/type/*", "several types may be asked for"),
     ("batch.execute result/*/error/required + *", "an error always has its five members"),
 ];

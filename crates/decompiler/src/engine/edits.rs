@@ -16,6 +16,7 @@ use program::{
 use super::prototype::place;
 use super::symbols::{Symbols, engine_name, is_undefined};
 use super::types::TypeMap;
+use super::variables::is_named_late;
 
 /// Tells the engine about a function's variables.
 pub(crate) fn feed_locals(
@@ -34,8 +35,13 @@ pub(crate) fn feed_locals(
         };
         let undefined = is_undefined(&program.types, local.data_type);
         let locked = local.type_locked || !undefined;
-        let flags = if locked { Varnode::NAMELOCK | Varnode::TYPELOCK } else { Varnode::NAMELOCK };
-        let name = engine_name(&local.name);
+        let late = is_named_late(local);
+        if late && !locked {
+            continue;
+        }
+        let (name, named_now) =
+            if late { (String::new(), 0) } else { (engine_name(&local.name), Varnode::NAMELOCK) };
+        let flags = if locked { named_now | Varnode::TYPELOCK } else { named_now };
         let first_use = first_use(symbols, function.entry, local);
         let symbol = if local.hash != 0 {
             let Architecture { symboltab, types, .. } = architecture;
@@ -89,7 +95,7 @@ fn first_use(symbols: &Symbols, entry: Place, local: &LocalVariable) -> Address 
     if on_stack && local.hash == 0 {
         return Address::invalid();
     }
-    let offset = entry.offset.wrapping_add(u64::from(local.first_use));
+    let offset = entry.offset.wrapping_add_signed(i64::from(local.first_use as i32));
     symbols.address(Place::new(entry.space, offset))
 }
 

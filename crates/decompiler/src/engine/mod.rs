@@ -5,10 +5,12 @@ mod core_types;
 mod edits;
 mod memory;
 mod prototype;
+mod passing;
 mod result;
 mod symbols;
 mod tokens;
 mod types;
+mod variables;
 mod watch;
 
 use std::collections::HashSet;
@@ -35,8 +37,11 @@ use types::TypeMap;
 use watch::{Watch, WatchRule};
 
 pub(crate) use result::short;
-pub use result::{Call, Decompilation, JumpTable, Token, Variable};
+pub use result::{Call, Decompilation, JumpTable, Token};
+pub use passing::{PassedStorage, assign_storage};
 pub use tokens::TokenKind;
+pub use types::TypeOf;
+pub use variables::{Variable, parameter_id};
 pub use watch::Limits;
 pub(crate) use watch::Stop;
 
@@ -64,6 +69,7 @@ impl SleighArchitectureHooks for EngineHooks {
 /// What a run goes by, apart from the engine's own state.
 struct Scene<'a> {
     watch: &'a Watch,
+    types: &'a TypeMap,
     symbols: &'a Symbols,
     function: &'a Function,
 }
@@ -206,13 +212,14 @@ impl Engine {
         let tokens = Arc::clone(&self.tokens);
         self.run(program, entry, limits, cancel, |data, architecture, scene| {
             perform(data, architecture, scene.watch)?;
+            variables::name_variables(data, architecture, program, scene.function)?;
             edits::feed_comments(architecture, program, scene.symbols, scene.function);
             tokens.lock().clear();
             architecture
                 .with_printer(Some(&mut *data), |printer, context| printer.doc_function(context))?;
             let mut out = Decompilation { completed: true, ..Decompilation::default() };
             result::finish_tokens(data, std::mem::take(&mut *tokens.lock()), &mut out);
-            result::read(data, architecture, &mut out);
+            result::read(data, architecture, program, scene.types, &mut out)?;
             Ok(out)
         })
     }
@@ -266,7 +273,8 @@ impl Engine {
         let Engine { architecture, types, symbols, .. } = self;
         let result = architecture.with_function(symbol, |data, architecture| {
             tell(data, architecture, program, types, symbols, &function)?;
-            work(data, architecture, Scene { watch: &watch, symbols, function: &function })
+            let scene = Scene { watch: &watch, types, symbols, function: &function };
+            work(data, architecture, scene)
         });
         self.last_stop = watch.stop();
         if replaced {
@@ -305,7 +313,7 @@ impl Engine {
         if !self.prototyped.insert(entry) {
             return Ok(());
         }
-        let Some(function) = program.thunked(entry).filter(|f| prototype::is_telling(f)) else {
+        let Some(function) = program.thunked(entry).filter(|f| prototype::is_telling(program, f)) else {
             return Ok(());
         };
         let function = Arc::clone(function);
@@ -339,7 +347,7 @@ impl Engine {
     }
 }
 
-fn open(language: &Language, program: &Program, watch: &Arc<Watch>) -> Result<Architecture> {
+pub(super) fn open(language: &Language, program: &Program, watch: &Arc<Watch>) -> Result<Architecture> {
     let target = format!("{}:{}", language.language_id(), language.compiler_spec_id());
     let hooks = EngineHooks {
         sleigh: SleighArchitecture::new("program", &target, None),

@@ -3,19 +3,33 @@
 use ghidra_decompiler::address::Address;
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::error::Result;
-use ghidra_decompiler::fspec::{ModelId, ParameterPieces, PrototypePieces};
+use ghidra_decompiler::fspec::{ModelId, ParameterPieces, ProtoModel, PrototypePieces};
 use ghidra_decompiler::funcdata::Funcdata;
 use program::{Function, Program, Signature, SourceType, SpaceId, Storage};
 
 use super::types::TypeMap;
+use super::variables::has_names_only;
 
 /// Whether a function has anything to say that the engine would not assume.
-pub(crate) fn is_telling(function: &Function) -> bool {
-    function.signature.source != SourceType::Default
+pub(crate) fn is_telling(program: &Program, function: &Function) -> bool {
+    says_types(program, &function.signature)
         || function.no_return
         || function.inline
         || function.call_fixup.is_some()
         || function.signature.convention.is_some()
+}
+
+/// Whether anything is known about what a function takes and returns, names aside.
+fn says_types(program: &Program, signature: &Signature) -> bool {
+    signature.source != SourceType::Default
+        || signature.varargs
+        || !program.types.is_undefined(signature.return_type)
+        || !has_names_only(program, signature)
+}
+
+/// Whether nobody said what a function takes: the engine finds out, whatever it returns.
+fn takes_anything(program: &Program, signature: &Signature) -> bool {
+    has_names_only(program, signature) && !signature.varargs
 }
 
 /// Sets what is known about how a function is called.
@@ -29,14 +43,16 @@ pub(crate) fn feed(
     let signature = &function.signature;
     let model = match &signature.convention {
         Some(name) => architecture.get_model(name),
-        None if signature.source != SourceType::Default => Some(unknown_model(architecture)?),
+        None if says_types(program, signature) && !takes_anything(program, signature) => {
+            Some(unknown_model(architecture)?)
+        }
         None => None,
     };
     if model.is_some() {
         data.get_func_proto_mut().set_model(model, architecture);
         data.get_func_proto_mut().set_model_lock(signature.convention.is_some());
     }
-    if signature.source != SourceType::Default {
+    if says_types(program, signature) {
         feed_signature(data, architecture, program, types, signature)?;
     }
     let prototype = data.get_func_proto_mut();
@@ -45,6 +61,14 @@ pub(crate) fn feed(
     }
     if function.inline {
         prototype.set_inline(true);
+    }
+    if let Some(purge) = function.stack_purge {
+        let model = architecture.defaultfp.and_then(|id| architecture.proto_models.try_get(id));
+        let pop = model.map(|model| model.get_extra_pop());
+        // What a call leaves behind when nothing is purged: the return address, where it is
+        // on the stack.
+        let plain = pop.filter(|pop| *pop != ProtoModel::EXTRAPOP_UNKNOWN).unwrap_or(0);
+        prototype.set_extra_pop(plain.saturating_add(purge));
     }
     if let Some(fixup) = &function.call_fixup {
         feed_call_fixup(data, architecture, fixup);
@@ -68,7 +92,9 @@ fn feed_signature(
     types: &mut TypeMap,
     signature: &Signature,
 ) -> Result<()> {
-    let written = signature.parameters.iter();
+    let takes_anything = takes_anything(program, signature);
+    let kept = if takes_anything { &[] } else { signature.parameters.as_slice() };
+    let written = kept.iter();
     // A structure returned through a hidden pointer: what really comes back is that pointer.
     let hidden = written.clone().find(|parameter| {
         parameter.automatic && parameter.name.starts_with("__return_storage_ptr")
@@ -96,6 +122,9 @@ fn feed_signature(
     prototype.set_model_lock(locked);
     if set.is_ok() && program.types.is_undefined(signature.return_type) {
         prototype.set_output_lock(false, architecture);
+    }
+    if set.is_ok() && takes_anything {
+        prototype.set_input_lock(false, architecture);
     }
     if set.is_ok() && signature.custom_storage {
         for (index, parameter) in written.enumerate() {

@@ -5,12 +5,14 @@ use std::time::Duration;
 use ghidra_decompiler::address::Address;
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::comment::Comment;
-use ghidra_decompiler::database::SymbolId as EngineSymbol;
+use ghidra_decompiler::error::Result;
 use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::types::{TypeFactory, TypeId as EngineType, TypeMetatype};
-use program::{Address as Place, SpaceId, Storage, StoragePiece};
+use program::{Address as Place, Program, SpaceId, Storage, StoragePiece};
 
 use super::tokens::{Origin, RawToken, TokenKind};
+use super::types::{TypeMap, TypeOf};
+use super::variables::{self, Variable};
 
 /// One token of the printed C.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,41 +25,6 @@ pub struct Token {
     pub address: Option<Place>,
     /// The line it starts on, from 1.
     pub line: u32,
-}
-
-/// A parameter or local variable as the decompiler sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variable {
-    /// Its name in the C text.
-    pub name: String,
-    /// Its type, as a declaration spells it.
-    pub data_type: String,
-    /// Where it lives; unassigned for temporaries.
-    pub storage: Storage,
-    /// The instruction at which it comes to life, when its storage is shared.
-    pub first_use: Option<Place>,
-    /// The hash that finds a temporary again, or 0.
-    pub hash: u64,
-    /// Whether name and type were given rather than inferred.
-    pub locked: bool,
-}
-
-impl Variable {
-    /// What identifies the variable across renames and further decompilations.
-    pub fn key(&self) -> String {
-        let mut key = String::new();
-        for piece in self.storage.pieces() {
-            let StoragePiece { address, size } = piece;
-            key.push_str(&format!("{}:{:x}:{size}", address.space.0, address.offset));
-        }
-        if self.hash != 0 {
-            key.push_str(&format!("#{:x}", self.hash));
-        }
-        if let Some(first) = self.first_use {
-            key.push_str(&format!("@{:x}", first.offset));
-        }
-        key
-    }
 }
 
 /// A call that the function makes.
@@ -96,6 +63,8 @@ pub struct Decompilation {
     pub signature: String,
     /// The type of what it returns.
     pub return_type: String,
+    /// The type of what it returns, in the program's terms.
+    pub return_type_of: TypeOf,
     /// Where it returns it.
     pub return_storage: Storage,
     /// Its parameters in order.
@@ -159,75 +128,19 @@ fn signature(c: &str) -> String {
 }
 
 /// Reads prototype, variables, calls, tables and warnings.
-pub(crate) fn read(data: &mut Funcdata, architecture: &mut Architecture, out: &mut Decompilation) {
-    read_prototype(data, architecture, out);
-    read_locals(data, architecture, out);
+pub(crate) fn read(
+    data: &mut Funcdata,
+    architecture: &mut Architecture,
+    program: &Program,
+    map: &TypeMap,
+    out: &mut Decompilation,
+) -> Result<()> {
+    variables::read_prototype(data, architecture, program, map, out);
+    variables::read_locals(data, architecture, program, map, out)?;
     read_calls(data, out);
     out.jump_tables = read_jump_tables(data);
     out.warnings.extend(read_warnings(data, architecture));
-}
-
-fn read_prototype(data: &mut Funcdata, architecture: &Architecture, out: &mut Decompilation) {
-    let Some(types) = architecture.types.as_deref() else { return };
-    let prototype = data.get_func_proto_mut();
-    out.return_type = type_text(types, prototype.get_output_type(architecture));
-    out.return_storage = match prototype.get_output_ref() {
-        _ if out.return_type == "void" => Storage::Void,
-        Some(output) => {
-            let size = output.get_size(architecture);
-            storage(architecture, &output.get_address(architecture), size)
-        }
-        None => Storage::Unassigned,
-    };
-    for index in 0..prototype.num_params(architecture) {
-        let Some(parameter) = prototype.get_param(index, architecture) else { continue };
-        let size = parameter.get_size(architecture);
-        out.parameters.push(Variable {
-            name: parameter.get_name(architecture).to_string(),
-            data_type: type_text(types, parameter.get_type(architecture)),
-            storage: storage(architecture, &parameter.get_address(architecture), size),
-            first_use: None,
-            hash: 0,
-            locked: parameter.is_type_locked(architecture),
-        });
-    }
-}
-
-fn read_locals(data: &Funcdata, architecture: &Architecture, out: &mut Decompilation) {
-    let (Some(scope), Some(database), Some(types)) =
-        (data.get_scope_local(), architecture.symboltab.as_deref(), architecture.types.as_deref())
-    else {
-        return;
-    };
-    let symbols: Vec<EngineSymbol> = database.scope(scope).nametree.values().copied().collect();
-    for id in symbols {
-        let symbol = database.symbol(id);
-        let is_parameter = symbol.get_category() == 0;
-        let Some(data_type) = symbol.get_type().filter(|_| !is_parameter) else { continue };
-        if symbol.num_entries() == 0 || !is_shown(out, symbol.get_display_name()) {
-            continue;
-        }
-        let entry = database.entry(symbol.get_map_entry_index(0));
-        let first_use = entry.get_first_use_address();
-        let first_use = (!first_use.is_invalid()).then(|| Place::ram(first_use.get_offset()));
-        let (storage, hash) = if entry.is_dynamic() {
-            (Storage::Unassigned, entry.get_hash())
-        } else {
-            (storage(architecture, entry.get_addr(), entry.get_size()), 0)
-        };
-        out.locals.push(Variable {
-            name: symbol.get_display_name().to_string(),
-            data_type: type_text(types, data_type),
-            storage,
-            first_use,
-            hash,
-            locked: symbol.is_type_locked() && symbol.is_name_locked(),
-        });
-    }
-}
-
-fn is_shown(out: &Decompilation, name: &str) -> bool {
-    out.tokens.iter().any(|token| token.kind == TokenKind::Variable && token.text == name)
+    Ok(())
 }
 
 fn read_calls(data: &Funcdata, out: &mut Decompilation) {
@@ -288,7 +201,7 @@ pub(crate) fn short(text: &str) -> String {
 }
 
 /// A place of the engine as storage.
-fn storage(architecture: &Architecture, address: &Address, size: i32) -> Storage {
+pub(crate) fn storage(architecture: &Architecture, address: &Address, size: i32) -> Storage {
     let (Some(space), Ok(size)) = (address.get_space(), u32::try_from(size)) else {
         return Storage::Unassigned;
     };

@@ -24,10 +24,54 @@ const ID_BASE: u64 = 0x2000_0000_0000_0000;
 /// Fields of one structure that are handed over.
 const MAX_FIELDS: usize = 4096;
 
+/// A type of the engine's in the program's terms. The engine makes pointers and arrays that the
+/// program does not have yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TypeOf {
+    /// A type that the program has.
+    Known(TypeId),
+    /// A pointer.
+    Pointer(Box<TypeOf>),
+    /// Several in a row.
+    Array(Box<TypeOf>, u32),
+    /// Bytes of which only the number is known.
+    Undefined(u32),
+}
+
+impl Default for TypeOf {
+    fn default() -> TypeOf {
+        TypeOf::Undefined(1)
+    }
+}
+
+impl TypeOf {
+    /// The type itself; pointers and arrays are made when missing.
+    pub fn intern(&self, types: &mut DataTypes) -> TypeId {
+        match self {
+            TypeOf::Known(id) => *id,
+            TypeOf::Pointer(target) => {
+                let target = target.intern(types);
+                types.pointer_to(target)
+            }
+            TypeOf::Array(element, count) => {
+                let element = element.intern(types);
+                types.array_of(element, *count)
+            }
+            TypeOf::Undefined(size @ 1..=8) => types.undefined(*size),
+            TypeOf::Undefined(size) => {
+                let byte = types.builtin("undefined1");
+                types.array_of(byte, (*size).max(1))
+            }
+        }
+    }
+}
+
 /// From the program's types to the engine's.
 #[derive(Default)]
 pub(crate) struct TypeMap {
     known: HashMap<TypeId, EngineType>,
+    /// The way back.
+    origin: HashMap<EngineType, TypeId>,
     /// Structures and unions whose fields are being handed over.
     open: HashMap<TypeId, EngineType>,
 }
@@ -63,7 +107,63 @@ impl TypeMap {
         let data_type = data_type.clone();
         let made = self.build(architecture, all, id, &data_type, depth)?;
         self.known.insert(id, made);
+        self.origin.entry(made).or_insert(id);
         Ok(made)
+    }
+
+    /// An engine's type in the program's terms.
+    pub(crate) fn type_of(
+        &self,
+        types: &TypeFactory,
+        all: &DataTypes,
+        id: EngineType,
+    ) -> TypeOf {
+        self.type_of_nested(types, all, id, MAX_DEPTH)
+    }
+
+    fn type_of_nested(
+        &self,
+        types: &TypeFactory,
+        all: &DataTypes,
+        id: EngineType,
+        depth: u32,
+    ) -> TypeOf {
+        let known = types.get(id);
+        let size = u32::try_from(known.get_size()).unwrap_or(1);
+        if depth == 0 {
+            return TypeOf::Undefined(size);
+        }
+        match known.get_metatype() {
+            TypeMetatype::Ptr => {
+                let target = types.get(known.get_ptr_to());
+                if target.get_metatype() == TypeMetatype::Code && target.get_name() == "code" {
+                    return TypeOf::Known(all.builtin("pointer"));
+                }
+                let target = self.type_of_nested(types, all, known.get_ptr_to(), depth - 1);
+                return TypeOf::Pointer(Box::new(target));
+            }
+            TypeMetatype::Array => {
+                let element = self.type_of_nested(types, all, known.get_base(), depth - 1);
+                let count = u32::try_from(known.num_elements()).unwrap_or(1);
+                return TypeOf::Array(Box::new(element), count.max(1));
+            }
+            _ => {}
+        }
+        let built_in = |name: &str| {
+            let mut named = all.named(name);
+            named.find(|id| {
+                all.get(*id).is_some_and(|t| {
+                    matches!(t.kind, TypeKind::Builtin(_)) && t.length.is_none_or(|n| n == size)
+                })
+            })
+        };
+        match self.origin.get(&id).copied().or_else(|| built_in(known.get_name())) {
+            Some(id) => TypeOf::Known(id),
+            None if known.get_metatype() == TypeMetatype::Void => {
+                TypeOf::Known(all.builtin("void"))
+            }
+            None => TypeOf::Undefined(size),
+        }
     }
 
     fn build(

@@ -5,7 +5,7 @@ mod define;
 mod edit;
 mod patch;
 pub(crate) mod reference;
-mod resolve;
+pub(super) mod resolve;
 
 use program::data_type::{Builtin, Field};
 use program::{Program, TypeId, TypeKind};

@@ -1,5 +1,6 @@
 //! How data types are spoken of: by name, built up, or as C text.
 
+use engine::decompiler::TypeOf;
 use program::data_type::{Builtin, FunctionType};
 use program::{Program, TypeId, TypeKind};
 use schemars::JsonSchema;
@@ -46,6 +47,27 @@ impl DataTypeReference {
     /// How a type of the program is spoken of: pointers and arrays built up, the rest by path.
     pub(crate) fn of(program: &Program, id: TypeId) -> DataTypeReference {
         Self::nested(program, id, MAX_NESTING)
+    }
+
+    /// How a type that the decompiler found is spoken of.
+    pub(crate) fn of_found(program: &Program, found: &TypeOf) -> DataTypeReference {
+        match found {
+            TypeOf::Known(id) => Self::of(program, *id),
+            TypeOf::Pointer(target) => {
+                DataTypeReference::Pointer { target: Box::new(Self::of_found(program, target)) }
+            }
+            TypeOf::Array(element, count) => DataTypeReference::Array {
+                element: Box::new(Self::of_found(program, element)),
+                count: (*count).clamp(1, i32::MAX as u32),
+            },
+            TypeOf::Undefined(size @ 1..=8) => {
+                Self::of(program, program.types.undefined(*size))
+            }
+            TypeOf::Undefined(size) => DataTypeReference::Array {
+                element: Box::new(Self::of(program, program.types.undefined(1))),
+                count: (*size).clamp(1, i32::MAX as u32),
+            },
+        }
     }
 
     fn nested(program: &Program, id: TypeId, depth: u32) -> DataTypeReference {

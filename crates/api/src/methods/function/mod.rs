@@ -1,23 +1,27 @@
 //! Functions, their parameters and local variables, and who calls whom.
 
 mod call;
-mod variable;
+mod create;
+mod local_variable;
+mod parameter;
+mod patch;
+mod storage;
+pub(super) mod variable;
 
 use std::sync::Arc;
 
-use program::CommentKind;
+use program::{CommentKind, Program};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::method::{Answer, Method};
 use crate::methods::data_type::reference::{DataTypeReference, Signature};
 use crate::methods::name;
-use crate::shapes::{
-    Change, Create, Delete, Deleted, EntrySelector, Get, Patch, Reply, Scan, ScanPage,
-};
+use crate::shapes::{Delete, Deleted, EntrySelector, Get, Reply, Scan, ScanPage};
 use crate::view::{Edit, View, function_at};
 use crate::walk::{OpenEnd, Walk, position};
-use variable::{LocalVariableRow, ParameterRow, VariableStorage};
+use storage::VariableStorage;
+use variable::{LocalVariableRow, ParameterRow};
 
 /// Longest nested list.
 const MAX_NESTED: usize = 1000;
@@ -28,13 +32,16 @@ pub(super) fn methods() -> Vec<Method> {
             .cost("Small."),
         Method::read("function.list", "Walk functions in the order of their entry points.", list)
             .cost("Grows with the functions walked over, matching or not."),
-        Method::pending_write::<Create<FunctionDefinition>, Function>(
+        Method::write(
             "function.create",
             "Make a function at an address; its body is found by flow unless given.",
-        ),
-        Method::pending_write::<Patch<EntrySelector, FunctionPatch>, Function>(
+            create::create,
+        )
+        .cost("Grows with the new code and with the number of functions."),
+        Method::write(
             "function.patch",
             "Change a function's name, prototype, comment, conventions or flags.",
+            patch::patch,
         )
         .destructive()
         .idempotent(),
@@ -46,14 +53,15 @@ pub(super) fn methods() -> Vec<Method> {
         .destructive()
         .idempotent(),
     ];
-    rows.extend(variable::methods());
+    rows.extend(parameter::methods());
+    rows.extend(local_variable::methods());
     rows.extend(call::methods());
     rows
 }
 
 fn get(view: &View<'_>, request: Get<EntrySelector>) -> Answer<Function> {
     let function = view.function(&request.selector.entry, "/selector/entry")?;
-    Ok(Function::of(view, function))
+    Ok(Function::of(&view.program, function, |member| view.wants(member)))
 }
 
 fn list(view: &View<'_>, request: Scan<FunctionFilter>) -> Answer<ScanPage<Function>> {
@@ -80,7 +88,8 @@ fn list(view: &View<'_>, request: Scan<FunctionFilter>) -> Answer<ScanPage<Funct
             && filter.external.is_none_or(|external| external == function.is_external())
             && filter.thunk.is_none_or(|thunk| thunk == function.thunk_of.is_some())
             && (part.is_empty() || part.is_in(&view.program.function_name(function.entry)));
-        Ok(fits.then(|| Function::of(view, function)))
+        let wants = |member: &str| view.wants(member);
+        Ok(fits.then(|| Function::of(&view.program, function, wants)))
     })
 }
 
@@ -142,23 +151,25 @@ struct Function {
 }
 
 impl Function {
-    fn of(view: &View<'_>, function: &Arc<program::Function>) -> Function {
-        let program = &view.program;
+    fn of(
+        program: &Program,
+        function: &Arc<program::Function>,
+        wants: impl Fn(&str) -> bool,
+    ) -> Function {
         let callee = program.calling_function(function);
         let signature = &callee.signature;
         let comment =
             |kind| program.comments.get(&(function.entry, kind)).map(|text| text.to_string());
-        let wants_parameters = view.wants("parameters");
-        let wants_locals = view.wants("local_variables");
+        let wants_parameters = wants("parameters");
+        let wants_locals = wants("local_variables");
         let cut = (wants_parameters && signature.parameters.len() > MAX_NESTED)
             || (wants_locals && function.locals.len() > MAX_NESTED);
         Function {
-            entry: view.print(function.entry),
+            entry: program.spaces.print(function.entry).to_string(),
             name: program.function_name(function.entry),
             namespace: program.function_namespace_text(function.entry),
-            body: FunctionBody::of(view, function),
-            signature: view
-                .wants("signature")
+            body: FunctionBody::of(program, function),
+            signature: wants("signature")
                 .then(|| Signature::Text(program.signature_text(function))),
             return_type: DataTypeReference::of(program, signature.return_type),
             return_storage: Some(VariableStorage::of(program, &signature.return_storage)),
@@ -220,10 +231,11 @@ struct FunctionBody {
 }
 
 impl FunctionBody {
-    fn of(view: &View<'_>, function: &program::Function) -> Option<FunctionBody> {
+    fn of(program: &Program, function: &program::Function) -> Option<FunctionBody> {
+        let print = |address| program.spaces.print(address).to_string();
         Some(FunctionBody {
-            start: view.print(function.body.min()?),
-            end: view.print(function.body.max()?),
+            start: print(function.body.min()?),
+            end: print(function.body.max()?),
             num_addresses: function.body.len().min(i64::MAX as u64),
         })
     }
@@ -242,60 +254,4 @@ struct FunctionFilter {
     external: Option<bool>,
     /// Thunks, or everything else.
     thunk: Option<bool>,
-}
-
-/// A function to make.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct FunctionDefinition {
-    /// Its entry point.
-    #[schemars(length(min = 1))]
-    entry: String,
-    /// Its name; a default name when absent.
-    #[schemars(length(min = 1))]
-    name: Option<String>,
-    /// What belongs to it; found by flow when absent.
-    body: Option<BodyRange>,
-}
-
-/// The bounds of a body, both inclusive.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct BodyRange {
-    /// First address.
-    #[schemars(length(min = 1))]
-    start: String,
-    /// Last address.
-    #[schemars(length(min = 1))]
-    end: String,
-}
-
-/// A change of a function.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(extend("minProperties" = 1))]
-struct FunctionPatch {
-    /// The new name.
-    #[schemars(length(min = 1))]
-    name: Option<String>,
-    /// The new comment; null removes it.
-    #[serde(default)]
-    comment: Change<String>,
-    /// What it returns.
-    return_type: Option<DataTypeReference>,
-    /// Where the returned value is.
-    return_storage: Option<VariableStorage>,
-    /// How it is called.
-    calling_convention: Option<String>,
-    /// Whether calls of it are shown as its body.
-    is_inline: Option<bool>,
-    /// Whether it does not come back.
-    has_no_return: Option<bool>,
-    /// Whether it takes more arguments than it names.
-    has_var_args: Option<bool>,
-    /// Whether its parameters are placed by hand.
-    has_custom_variable_storage: Option<bool>,
-    /// Bytes it takes off the stack.
-    #[schemars(range(min = 0, max = 2_147_483_647))]
-    stack_purge_size: Option<u32>,
-    /// One C declaration that sets name, return, parameters and varargs in one step.
-    #[schemars(length(min = 1))]
-    prototype: Option<String>,
 }

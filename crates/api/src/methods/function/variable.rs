@@ -1,63 +1,29 @@
-//! Parameters and local variables of a function.
+//! Parameters and local variables as rows of a function's description.
 
-use program::{Program, Storage, parameter_name};
+use engine::decompiler::{Variable, parameter_id};
+use program::{Program, TypeId, parameter_name};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::method::Method;
+use super::storage::VariableStorage;
+use crate::error::{BridgeError, ErrorCode};
+use crate::method::Answer;
 use crate::methods::data_type::reference::DataTypeReference;
-use crate::shapes::{Delete, Deleted, EntrySelector, Patch, Reply, Request};
 
-pub(super) fn methods() -> Vec<Method> {
-    vec![
-        Method::pending_write::<CreateRequest, Parameter>(
-            "function_parameter.create",
-            "Insert a parameter into a function.",
-        ),
-        Method::pending_write::<Patch<ParameterSelector, ParameterPatch>, Parameter>(
-            "function_parameter.patch",
-            "Change the name, type or storage of one parameter.",
-        )
-        .destructive()
-        .idempotent(),
-        Method::pending_write::<Delete<ParameterSelector>, Deleted>(
-            "function_parameter.delete",
-            "Remove one parameter of a function.",
-        )
-        .destructive()
-        .idempotent(),
-        Method::pending_write::<Patch<LocalVariableSelector, LocalVariablePatch>, LocalVariable>(
-            "function_local_variable.patch",
-            "Rename or retype one local variable, chosen by id or by its current name.",
-        )
-        .destructive()
-        .idempotent(),
-    ]
-}
-
-/// Where a value is kept.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum VariableStorage {
-    /// As text: parts of the form `space:offset:size`, or `Stack[offset]:size`.
-    Serialization {
-        /// The parts, joined by commas.
-        #[schemars(length(min = 1))]
-        serialization: String,
-    },
-    /// One register.
-    Register {
-        /// Its name.
-        #[schemars(length(min = 1))]
-        register: String,
-    },
-}
-
-impl VariableStorage {
-    /// Storage as it is answered: always as text.
-    pub(crate) fn of(program: &Program, storage: &Storage) -> VariableStorage {
-        VariableStorage::Serialization { serialization: program.storage_text(storage) }
+/// The type of a variable: one that has a length.
+pub(super) fn value_type(
+    program: &mut Program,
+    reference: &DataTypeReference,
+    pointer: &str,
+) -> Answer<TypeId> {
+    let id = reference.resolve(&mut program.types, pointer)?;
+    if program.types.length(id).unwrap_or(0) == 0 {
+        let message =
+            format!("a variable cannot be of type {}, which has no length", program.types.name(id));
+        return Err(BridgeError::new(ErrorCode::InvalidDataType, message).at(pointer));
     }
+    program.types.mark_used(id);
+    Ok(id)
 }
 
 /// A parameter inside a function's description.
@@ -85,6 +51,22 @@ impl ParameterRow {
             id: Some(parameter.id.to_string()),
         }
     }
+
+    /// A parameter as the decompiler sees it.
+    pub(crate) fn found(
+        program: &Program,
+        function: &program::Function,
+        ordinal: usize,
+        variable: &Variable,
+    ) -> Self {
+        ParameterRow {
+            ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
+            name: variable.name.clone(),
+            data_type: DataTypeReference::of_found(program, &variable.type_of),
+            storage: VariableStorage::of(program, &variable.storage),
+            id: Some(parameter_id(function, ordinal).to_string()),
+        }
+    }
 }
 
 /// A local variable inside a function's description.
@@ -109,113 +91,18 @@ impl LocalVariableRow {
             id: Some(local.id.to_string()),
         }
     }
-}
 
-/// One parameter.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Parameter {
-    /// Its place, from 0.
-    ordinal: u64,
-    /// Its name.
-    name: String,
-    /// Its type.
-    data_type: DataTypeReference,
-    /// Where it is passed.
-    storage: VariableStorage,
-    /// Its id, the same after renames.
-    id: Option<String>,
-}
-
-impl Reply for Parameter {
-    const IDENTITY: &'static [&'static str] = &["ordinal"];
-}
-
-/// One local variable.
-#[derive(Debug, Serialize, JsonSchema)]
-struct LocalVariable {
-    /// Its name.
-    name: String,
-    /// Its type.
-    data_type: DataTypeReference,
-    /// Where it is kept.
-    storage: VariableStorage,
-    /// Its id, the same after renames and new decompilations.
-    id: Option<String>,
-}
-
-impl Reply for LocalVariable {
-    const IDENTITY: &'static [&'static str] = &["name"];
-}
-
-/// A parameter to insert.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct CreateRequest {
-    /// The function.
-    selector: EntrySelector,
-    /// The parameter.
-    resource: ParameterDefinition,
-}
-
-impl Request for CreateRequest {}
-
-/// A parameter to insert.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct ParameterDefinition {
-    /// Its place, from 0; those behind move up.
-    ordinal: u32,
-    /// Its name.
-    #[schemars(length(min = 1))]
-    name: String,
-    /// Its type.
-    data_type: DataTypeReference,
-    /// Where it is passed; by the calling convention when absent.
-    storage: Option<VariableStorage>,
-}
-
-/// Chooses a parameter.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct ParameterSelector {
-    /// The function's entry point.
-    #[schemars(length(min = 1))]
-    entry: String,
-    /// The parameter's place, from 0.
-    ordinal: u32,
-}
-
-/// A change of a parameter.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(extend("minProperties" = 1))]
-struct ParameterPatch {
-    /// The new name.
-    #[schemars(length(min = 1))]
-    name: Option<String>,
-    /// The new type.
-    data_type: Option<DataTypeReference>,
-    /// The new storage.
-    storage: Option<VariableStorage>,
-}
-
-/// Chooses a local variable: by `name` or by `id`, one of them.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct LocalVariableSelector {
-    /// The function's entry point.
-    #[schemars(length(min = 1))]
-    entry: String,
-    /// The variable's current name.
-    #[schemars(length(min = 1))]
-    name: Option<String>,
-    /// The variable's id.
-    #[schemars(length(min = 1))]
-    id: Option<String>,
-}
-
-/// A change of a local variable.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(extend("minProperties" = 1))]
-struct LocalVariablePatch {
-    /// The new name.
-    #[schemars(length(min = 1))]
-    name: Option<String>,
-    /// The new type.
-    data_type: Option<DataTypeReference>,
+    /// A local variable as the decompiler sees it.
+    pub(crate) fn found(
+        program: &Program,
+        function: &program::Function,
+        variable: &Variable,
+    ) -> LocalVariableRow {
+        LocalVariableRow {
+            name: variable.name.clone(),
+            data_type: DataTypeReference::of_found(program, &variable.type_of),
+            storage: VariableStorage::of(program, &variable.storage),
+            id: variable.is_findable().then(|| variable.local_id(function).to_string()),
+        }
+    }
 }
