@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::Program;
 use crate::address::{Address, AddressRange, AddressSet};
 use crate::data_type::{DataType, TypeId};
+use crate::function::Function;
 use crate::memory::{Memory, MemoryBlock};
 use crate::symbol::{Symbol, SymbolKind};
 
@@ -18,6 +19,8 @@ pub struct Changes {
     pub symbols: Vec<Address>,
     /// Entries of functions that differ, or that only one state has.
     pub functions: Vec<Address>,
+    /// Those of them that differ for their callers as well.
+    pub prototypes: Vec<Address>,
     /// Code that belongs to another function, or to none any more.
     pub bodies: AddressSet,
     /// Places where data is defined otherwise.
@@ -26,10 +29,16 @@ pub struct Changes {
     pub data_covers: AddressSet,
     /// Instructions that differ.
     pub instructions: Vec<Address>,
+    /// Those of them that only one state has.
+    pub decoded: Vec<Address>,
     /// Places that references come from which differ.
     pub references_from: Vec<Address>,
-    /// Places that references lead to which differ.
+    /// Those of them where data is defined.
+    pub pointers: Vec<Address>,
+    /// Places without a name of their own that references lead to which differ.
     pub references_to: Vec<Address>,
+    /// Other places that such references lead to.
+    pub named_references_to: Vec<Address>,
     /// Places whose comments differ.
     pub comments: Vec<Address>,
     /// Bytes that differ.
@@ -44,16 +53,15 @@ impl Changes {
         *self == Changes::default()
     }
 
-    /// Every place that differs in any way, as one set.
+    /// The places that differ for whoever refers to them, as one set.
     pub fn places(&self) -> AddressSet {
         let lists = [
             &self.symbols,
-            &self.functions,
+            &self.prototypes,
             &self.data,
-            &self.instructions,
-            &self.references_from,
+            &self.decoded,
+            &self.pointers,
             &self.references_to,
-            &self.comments,
         ];
         let points = lists.into_iter().flatten().filter_map(|at| AddressRange::new(*at, *at));
         let sets = [&self.bodies, &self.data_covers, &self.memory];
@@ -79,12 +87,12 @@ impl Program {
         self.changed_symbols(old, &mut changes);
         self.changed_functions(old, &mut changes);
         self.changed_data(old, &mut changes);
-        for (from, to) in self.references.differences(&old.references) {
-            changes.references_from.push(from);
-            changes.references_to.push(to);
-        }
-        changes.references_from.dedup();
-        changes.references_to = sorted(std::mem::take(&mut changes.references_to).into_iter());
+        self.changed_references(old, &mut changes);
+        let decoded = |at: &&Address| {
+            let tables = [&self.listing.instructions, &old.listing.instructions];
+            !tables.into_iter().all(|table| table.contains_key(at))
+        };
+        changes.decoded = changes.instructions.iter().filter(decoded).copied().collect();
         changes.everything |= !self.memory.changed_bytes(&old.memory, &mut changes.memory);
         changes
     }
@@ -118,13 +126,34 @@ impl Program {
         changes.symbols = sorted(std::mem::take(&mut changes.symbols).into_iter());
     }
 
+    fn changed_references(&self, old: &Program, changes: &mut Changes) {
+        let differences = self.references.differences(&old.references);
+        changes.references_from = sorted(differences.iter().map(|(from, _)| *from));
+        let is_data = |at: &&Address| {
+            self.listing.data.contains_key(at) || old.listing.data.contains_key(at)
+        };
+        changes.pointers = changes.references_from.iter().filter(is_data).copied().collect();
+        let named = |at: &Address| {
+            self.symbols.primary_at(*at).is_some() && old.symbols.primary_at(*at).is_some()
+        };
+        (changes.named_references_to, changes.references_to) =
+            sorted(differences.into_iter().map(|(_, to)| to)).into_iter().partition(named);
+    }
+
     fn changed_functions(&self, old: &Program, changes: &mut Changes) {
         changes.functions = self.functions.differences(&old.functions);
         for entry in &changes.functions {
             let pair = [self.functions.at(*entry), old.functions.at(*entry)];
-            if let [Some(new), Some(was)] = pair
-                && new.body == was.body
-            {
+            let [Some(new), Some(was)] = pair else {
+                changes.prototypes.push(*entry);
+                let bodies = pair.into_iter().flatten().flat_map(|f| f.body.ranges());
+                bodies.for_each(|range| changes.bodies.insert(*range));
+                continue;
+            };
+            if is_called_otherwise(new, was) {
+                changes.prototypes.push(*entry);
+            }
+            if new.body == was.body {
                 continue;
             }
             for function in pair.into_iter().flatten() {
@@ -143,6 +172,17 @@ impl Program {
             }
         }
     }
+}
+
+/// Whether a function differs for those who call it: not only in its variables and its body.
+fn is_called_otherwise(new: &Function, old: &Function) -> bool {
+    new.symbol != old.symbol
+        || new.thunk_of != old.thunk_of
+        || new.signature != old.signature
+        || new.no_return != old.no_return
+        || new.inline != old.inline
+        || new.call_fixup != old.call_fixup
+        || new.stack_purge != old.stack_purge
 }
 
 /// A namespace of another name or place: the names of all that lies in it differ.
@@ -259,17 +299,21 @@ mod tests {
         assert!(new.define_data(at(0x1200), int, 4));
         new.comments.insert((at(0x1300), CommentKind::Pre), "text".into());
         new.add_reference(at(0x1400), at(0x1500), RefType::Data, 0, SourceType::UserDefined);
+        new.add_reference(at(0x1400), at(0x1010), RefType::Data, 1, SourceType::UserDefined);
         new.memory.write(at(0x1fff), &[8, 8]).unwrap();
         new.types.add_struct("/", "P", 4, Vec::new());
         for changes in [new.changes_since(&old), old.changes_since(&new)] {
             assert!(!changes.everything);
             assert_eq!(changes.symbols, [at(0x1005)]);
             assert_eq!(changes.functions, [at(0x1100)]);
+            assert_eq!(changes.prototypes, [at(0x1100)]);
             assert!(changes.bodies.is_empty());
             assert_eq!(changes.data, [at(0x1200)]);
             assert_eq!(changes.data_covers.len(), 4);
             assert_eq!(changes.comments, [at(0x1300)]);
-            assert_eq!((changes.references_from[0], changes.references_to[0]), (at(0x1400), at(0x1500)));
+            assert_eq!(changes.references_from, [at(0x1400)]);
+            assert_eq!(changes.references_to, [at(0x1500)]);
+            assert_eq!(changes.named_references_to, [at(0x1010)]);
             assert_eq!((changes.memory.min(), changes.memory.len()), (Some(at(0x1fff)), 2));
             assert_eq!(changes.types.len(), 1);
             assert!(changes.places().contains(at(0x1203)));

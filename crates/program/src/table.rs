@@ -75,8 +75,11 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     /// are passed over.
     pub fn differences(&self, other: &Self, same: impl Fn(&V, &V) -> bool) -> Vec<K> {
         let mut found = Vec::new();
-        let mut here = Walk { chunks: &self.chunks, chunk: 0, at: 0 };
-        let mut there = Walk { chunks: &other.chunks, chunk: 0, at: 0 };
+        if self.same(other) {
+            return found;
+        }
+        let mut here = Walk { chunks: &self.all.chunks, chunk: 0, at: 0 };
+        let mut there = Walk { chunks: &other.all.chunks, chunk: 0, at: 0 };
         loop {
             if here.shares_chunk(&there) {
                 here.chunk += 1;
