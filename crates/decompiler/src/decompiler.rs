@@ -2,12 +2,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
 use program::{Address, Program};
 
+use crate::cache::Cache;
 use crate::engine::{Decompilation, Engine, JumpTable, Limits, Purpose, Stop, short};
 use crate::language::Language;
 
@@ -17,10 +18,13 @@ const MAX_IDLE: usize = 8;
 const STACK: usize = 64 << 20;
 
 /// Decompiles functions of any program. Calls from several threads run side by side, each with
-/// an engine of its own; engines are kept for as long as the program does not change.
+/// an engine of its own. When the program changes, engines are told what differs, and results are
+/// kept as long as nothing changes that they depend on.
 #[derive(Default)]
 pub struct Decompiler {
     idle: Mutex<Vec<Engine>>,
+    cache: Mutex<Cache>,
+    runs: AtomicU64,
 }
 
 /// Why nothing came of a run.
@@ -45,9 +49,18 @@ impl Decompiler {
         cancel: &Arc<AtomicBool>,
     ) -> Decompilation {
         let start = Instant::now();
+        let known = self.cache.lock().get(program, entry);
+        if let Some(known) = known {
+            return Decompilation { elapsed: start.elapsed(), ..Decompilation::clone(&known) };
+        }
+        self.runs.fetch_add(1, Ordering::Relaxed);
         let run = |engine: &mut Engine| engine.decompile(program, entry, limits, cancel);
         let mut result = match self.with_engine(program, Purpose::Text, entry, run) {
-            Ok(decompilation) => decompilation,
+            Ok((decompilation, depends)) => {
+                let kept = Arc::new(decompilation);
+                self.cache.lock().put(program, entry, &kept, depends);
+                Arc::unwrap_or_clone(kept)
+            }
             Err(Failure::Said(text)) => Decompilation::failed(text),
             Err(Failure::Stopped(Stop::TimedOut)) => {
                 let limit = limits.timeout.as_millis();
@@ -77,9 +90,15 @@ impl Decompiler {
         self.with_engine(program, Purpose::Flow, entry, run).unwrap_or_default()
     }
 
-    /// Drops all engines, and the snapshots they hold.
+    /// How many decompilations were asked for that no kept result could answer.
+    pub fn runs(&self) -> u64 {
+        self.runs.load(Ordering::Relaxed)
+    }
+
+    /// Drops all engines and results, and the snapshots they hold.
     pub fn clear(&self) {
         self.idle.lock().clear();
+        self.cache.lock().clear();
     }
 
     fn with_engine<T: Send>(
@@ -142,11 +161,23 @@ impl Decompiler {
 
     fn take(&self, program: &Program, purpose: Purpose) -> Result<Engine, String> {
         let mut idle = self.idle.lock();
-        if let Some(index) = idle.iter().position(|engine| engine.knows(program, purpose)) {
-            return Ok(idle.swap_remove(index));
+        if let Some(index) = idle.iter().rposition(|engine| engine.knows(program, purpose)) {
+            return Ok(idle.remove(index));
         }
-        idle.retain(|engine| !engine.is_of(program, purpose));
+        // The one put back last was told the most.
+        let known = idle.iter().rposition(|engine| engine.is_of(program, purpose));
+        let engine = known.map(|index| idle.remove(index));
+        if purpose == Purpose::Flow {
+            idle.retain(|engine| !engine.is_of(program, purpose));
+        }
         drop(idle);
+        // An engine that cannot follow is thrown away.
+        if let Some(mut engine) = engine
+            && purpose == Purpose::Text
+            && let Ok(true) = engine.update(program)
+        {
+            return Ok(engine);
+        }
         let info = &program.info;
         let language = Language::open(&info.language_id, &info.compiler_spec_id)
             .map_err(|error| error.to_string())?;

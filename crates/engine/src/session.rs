@@ -110,6 +110,11 @@ impl Session {
         self.inner.decompiler.decompile(program, entry, limits, cancel)
     }
 
+    /// How many decompilations were done, those apart that a kept result answered.
+    pub fn decompilations(&self) -> u64 {
+        self.inner.decompiler.runs()
+    }
+
     fn busy(&self) -> Result<(), Busy> {
         let status = self.inner.status.lock();
         if status.is_running() {

@@ -43,6 +43,8 @@ pub struct Changes {
     pub comments: Vec<Address>,
     /// Bytes that differ.
     pub memory: AddressSet,
+    /// Data whose bytes differ: texts are named after them.
+    pub values: Vec<Address>,
     /// Data types of another content.
     pub types: Vec<TypeId>,
 }
@@ -53,7 +55,7 @@ impl Changes {
         *self == Changes::default()
     }
 
-    /// The places that differ for whoever refers to them, as one set.
+    /// The places that differ for whoever refers to them, as one set; bytes apart.
     pub fn places(&self) -> AddressSet {
         let lists = [
             &self.symbols,
@@ -62,9 +64,10 @@ impl Changes {
             &self.decoded,
             &self.pointers,
             &self.references_to,
+            &self.values,
         ];
         let points = lists.into_iter().flatten().filter_map(|at| AddressRange::new(*at, *at));
-        let sets = [&self.bodies, &self.data_covers, &self.memory];
+        let sets = [&self.bodies, &self.data_covers];
         points.chain(sets.into_iter().flat_map(AddressSet::ranges).copied()).collect()
     }
 }
@@ -94,6 +97,12 @@ impl Program {
         };
         changes.decoded = changes.instructions.iter().filter(decoded).copied().collect();
         changes.everything |= !self.memory.changed_bytes(&old.memory, &mut changes.memory);
+        let units = changes.memory.ranges().iter().flat_map(|range| {
+            let over = self.listing.data_containing(range.start).map(|(start, _)| start);
+            let inside = self.listing.data.range(range.start..=range.end).map(|(at, _)| *at);
+            over.into_iter().chain(inside)
+        });
+        changes.values = sorted(units);
         changes
     }
 
@@ -129,9 +138,8 @@ impl Program {
     fn changed_references(&self, old: &Program, changes: &mut Changes) {
         let differences = self.references.differences(&old.references);
         changes.references_from = sorted(differences.iter().map(|(from, _)| *from));
-        let is_data = |at: &&Address| {
-            self.listing.data.contains_key(at) || old.listing.data.contains_key(at)
-        };
+        let is_data =
+            |at: &&Address| self.listing.data.contains_key(at) || old.listing.data.contains_key(at);
         changes.pointers = changes.references_from.iter().filter(is_data).copied().collect();
         let named = |at: &Address| {
             self.symbols.primary_at(*at).is_some() && old.symbols.primary_at(*at).is_some()

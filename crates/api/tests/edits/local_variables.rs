@@ -84,7 +84,8 @@ fn a_retyped_variable_keeps_name_and_identity() {
     let (entry, name) = variable_of_size(&f, 8);
     let before = f.decompiled(&entry);
     let pointer = json!({"kind": "c", "declaration": "unsigned short *"});
-    let patch = json!({"selector": {"entry": entry, "name": name}, "patch": {"data_type": pointer}});
+    let patch =
+        json!({"selector": {"entry": entry, "name": name}, "patch": {"data_type": pointer}});
     let reply = f.good("function_local_variable.patch", patch.clone());
     assert_eq!(reply["name"], json!(name));
     let after = f.decompiled(&entry);
@@ -174,21 +175,11 @@ fn refusals_say_where_and_why() {
             "not_found",
             "/params/selector/entry",
         ),
-        (
-            params(named.clone(), json!({"name": "a b"})),
-            400,
-            "invalid_request",
-            name_target,
-        ),
+        (params(named.clone(), json!({"name": "a b"})), 400, "invalid_request", name_target),
         (params(named.clone(), json!({"name": other})), 400, "invalid_request", name_target),
         (params(named.clone(), typed("int")), 400, "invalid_request", type_target),
         (params(named.clone(), typed("void")), 400, "invalid_data_type", type_target),
-        (
-            params(named, typed("nix")),
-            400,
-            "invalid_data_type",
-            "/params/patch/data_type/name",
-        ),
+        (params(named, typed("nix")), 400, "invalid_data_type", "/params/patch/data_type/name"),
     ] {
         let shown = params.to_string();
         let fault = f.bad("function_local_variable.patch", params);

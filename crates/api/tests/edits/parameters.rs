@@ -38,7 +38,8 @@ fn names(f: &Fixture, entry: &str) -> Vec<String> {
 fn parameters_are_inserted_changed_and_removed() {
     let (f, entry) = declared();
     let before = f.good("function.get", json!({"selector": {"entry": entry}}));
-    let resource = json!({"ordinal": 1, "name": "unit", "data_type": {"kind": "c", "declaration": "char *"}});
+    let resource =
+        json!({"ordinal": 1, "name": "unit", "data_type": {"kind": "c", "declaration": "char *"}});
     let made = f.good("function_parameter.create", create(entry, resource));
     assert_eq!((&made["ordinal"], &made["name"]), (&json!(1), &json!("unit")));
     assert_eq!(made["storage"]["serialization"], "register:00000030:8");

@@ -1,6 +1,8 @@
 //! What is known about one function only, told to the engine before it decompiles it: variables,
 //! flow overrides, comments.
 
+use std::sync::Arc;
+
 use ghidra_decompiler::address::Address;
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::comment::Comment;
@@ -102,6 +104,31 @@ fn first_use(symbols: &Symbols, entry: Place, local: &LocalVariable) -> Address 
 /// Functions whose code one function may run on into.
 const MAX_ENTERED: usize = 64;
 
+/// The functions whose code a function may run on into by jumps, itself first.
+pub(crate) fn entered(program: &Program, function: &Function) -> Vec<Arc<Function>> {
+    let mut entered: Vec<Arc<Function>> =
+        program.functions.at(function.entry).cloned().into_iter().collect();
+    let mut next = 0;
+    while let Some(owner) = entered.get(next).map(Arc::clone) {
+        next += 1;
+        for range in owner.body.ranges() {
+            let inside = program.listing.instructions.range(range.start..=range.end);
+            let plain =
+                inside.filter(|(_, i)| i.flow.is_jump() && flow_change(&owner, i).is_none());
+            for (address, _) in plain {
+                let targets = program.references.from(*address).filter(|r| r.info.kind.is_jump());
+                for other in targets.filter_map(|r| program.functions.containing(r.to)) {
+                    let known = entered.iter().any(|known| known.entry == other.entry);
+                    if !known && entered.len() < MAX_ENTERED {
+                        entered.push(Arc::clone(other));
+                    }
+                }
+            }
+        }
+    }
+    entered
+}
+
 /// Tells the engine about flow that is not what the instructions say, in the function and where
 /// its jumps lead.
 pub(crate) fn feed_flow(
@@ -110,25 +137,13 @@ pub(crate) fn feed_flow(
     symbols: &Symbols,
     function: &Function,
 ) -> Result<()> {
-    let mut entered = vec![function.entry];
-    let mut next = 0;
-    while let Some(owner) = entered.get(next).and_then(|entry| program.functions.at(*entry)) {
-        next += 1;
+    for owner in entered(program, function) {
         for range in owner.body.ranges() {
             let inside = program.listing.instructions.range(range.start..=range.end);
             for (address, instruction) in inside {
-                if let Some(change) = flow_change(owner, instruction) {
+                if let Some(change) = flow_change(&owner, instruction) {
                     let address = symbols.address(*address);
                     data.get_override().insert_flow_override(&address, change)?;
-                } else if instruction.flow.is_jump() && entered.len() < MAX_ENTERED {
-                    let targets =
-                        program.references.from(*address).filter(|r| r.info.kind.is_jump());
-                    let owners = targets.filter_map(|r| program.functions.containing(r.to));
-                    for other in owners.map(|other| other.entry) {
-                        if !entered.contains(&other) {
-                            entered.push(other);
-                        }
-                    }
                 }
             }
         }

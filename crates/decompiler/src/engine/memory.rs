@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ghidra_decompiler::address::Address;
 use ghidra_decompiler::error::{Error, Result};
 use ghidra_decompiler::loadimage::LoadImage;
+use parking_lot::{Mutex, RwLock};
 use program::Memory;
 
 use super::watch::Watch;
@@ -12,14 +13,49 @@ use super::watch::Watch;
 /// The bytes the engine asks for when it decodes; it asks for data in other sizes.
 const INSTRUCTION: usize = ghidra_decompiler::context::MAX_INSTRUCTION_LEN as usize;
 
-/// A snapshot of a program's memory. Reading takes no lock but the watch's.
+/// Reads noted down before repetitions are looked for.
+const MAX_READS: usize = 1 << 18;
+
+/// A program's memory as an engine sees it: the bytes, and which of them were read.
+pub(crate) struct SharedMemory {
+    memory: RwLock<Memory>,
+    reads: Mutex<Vec<(u64, u32)>>,
+}
+
+impl SharedMemory {
+    pub(crate) fn new(memory: Memory) -> SharedMemory {
+        SharedMemory { memory: RwLock::new(memory), reads: Mutex::default() }
+    }
+
+    /// Puts other bytes in place of the old ones.
+    pub(crate) fn replace(&self, memory: Memory) {
+        *self.memory.write() = memory;
+    }
+
+    /// What was read since the last time: offset and length.
+    pub(crate) fn take_reads(&self) -> Vec<(u64, u32)> {
+        std::mem::take(&mut *self.reads.lock())
+    }
+
+    fn note(&self, offset: u64, length: usize) {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        let mut reads = self.reads.lock();
+        if reads.len() >= MAX_READS && reads.len() == reads.capacity() {
+            reads.sort_unstable();
+            reads.dedup();
+        }
+        reads.push((offset, length));
+    }
+}
+
+/// A program's memory. Reading takes no lock that anybody else holds during a run.
 pub(crate) struct MemoryImage {
-    memory: Memory,
+    memory: Arc<SharedMemory>,
     watch: Arc<Watch>,
 }
 
 impl MemoryImage {
-    pub(crate) fn new(memory: Memory, watch: Arc<Watch>) -> MemoryImage {
+    pub(crate) fn new(memory: Arc<SharedMemory>, watch: Arc<Watch>) -> MemoryImage {
         MemoryImage { memory, watch }
     }
 }
@@ -32,7 +68,8 @@ impl LoadImage for MemoryImage {
     fn load_fill(&self, bytes: &mut [u8], address: &Address) -> Result<()> {
         self.watch.check()?;
         let start = program::Address::ram(address.get_offset());
-        match self.memory.read(start, bytes) {
+        self.memory.note(start.offset, bytes.len());
+        match self.memory.memory.read().read(start, bytes) {
             Ok(read) if read > 0 => {
                 bytes[read..].fill(0);
                 Ok(())

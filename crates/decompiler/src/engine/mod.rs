@@ -2,14 +2,16 @@
 
 mod assumed;
 mod core_types;
+mod depends;
 mod edits;
 mod memory;
-mod prototype;
 mod passing;
+mod prototype;
 mod result;
 mod symbols;
 mod tokens;
 mod types;
+mod update;
 mod variables;
 mod watch;
 
@@ -27,18 +29,19 @@ use ghidra_decompiler::prettyprint::EmitPrettyPrint;
 use ghidra_decompiler::printc::PrintC;
 use ghidra_decompiler::sleigh_arch::{SleighArchitecture, SleighArchitectureHooks};
 use ghidra_decompiler::xml::DocumentStorage;
-use program::{Address as Place, Function, Memory, Program, SpaceId};
+use program::{Address as Place, Function, Program, SpaceId};
 
 use crate::language::Language;
-use memory::MemoryImage;
+use memory::{MemoryImage, SharedMemory};
 use symbols::Symbols;
 use tokens::{TokenEmit, TokenSink};
 use types::TypeMap;
 use watch::{Watch, WatchRule};
 
+pub(crate) use depends::Depends;
+pub use passing::{PassedStorage, assign_storage};
 pub(crate) use result::short;
 pub use result::{Call, Decompilation, JumpTable, Token};
-pub use passing::{PassedStorage, assign_storage};
 pub use tokens::TokenKind;
 pub use types::TypeOf;
 pub use variables::{Variable, parameter_id};
@@ -50,7 +53,7 @@ const MAX_RUNS: u32 = 2000;
 
 struct EngineHooks {
     sleigh: SleighArchitecture,
-    memory: Memory,
+    memory: Arc<SharedMemory>,
     watch: Arc<Watch>,
 }
 
@@ -60,7 +63,7 @@ impl SleighArchitectureHooks for EngineHooks {
     }
 
     fn build_loader(&self, glb: &mut Architecture, _store: &mut DocumentStorage) -> Result<()> {
-        let image = MemoryImage::new(self.memory.clone(), Arc::clone(&self.watch));
+        let image = MemoryImage::new(Arc::clone(&self.memory), Arc::clone(&self.watch));
         glb.loader = Some(Arc::new(image));
         Ok(())
     }
@@ -89,6 +92,7 @@ pub(crate) struct Engine {
     purpose: Purpose,
     architecture: Architecture,
     snapshot: Program,
+    memory: Arc<SharedMemory>,
     types: TypeMap,
     symbols: Symbols,
     /// Functions whose prototypes the engine holds.
@@ -107,7 +111,8 @@ impl Engine {
     ) -> Result<Engine> {
         let watch = Arc::new(Watch::default());
         let tokens = TokenSink::default();
-        let mut architecture = open(language, program, &watch)?;
+        let memory = Arc::new(SharedMemory::new(program.memory.clone()));
+        let mut architecture = open(language, program, &memory, &watch)?;
         print_tokens(&mut architecture, &tokens);
         break_at_every_action(&mut architecture)?;
         set_modes(&architecture, language, program)?;
@@ -117,6 +122,7 @@ impl Engine {
             purpose,
             architecture,
             snapshot: program.clone(),
+            memory,
             types,
             symbols,
             prototyped: HashSet::new(),
@@ -189,7 +195,8 @@ impl Engine {
         entry: Place,
         limits: &Limits,
         cancel: &Arc<AtomicBool>,
-    ) -> Result<Decompilation> {
+    ) -> Result<(Decompilation, Depends)> {
+        self.memory.take_reads();
         let result = self.decompile_once(program, entry, limits, cancel);
         if result.is_ok() || self.last_stop.is_some() {
             return result;
@@ -208,8 +215,9 @@ impl Engine {
         entry: Place,
         limits: &Limits,
         cancel: &Arc<AtomicBool>,
-    ) -> Result<Decompilation> {
+    ) -> Result<(Decompilation, Depends)> {
         let tokens = Arc::clone(&self.tokens);
+        let memory = Arc::clone(&self.memory);
         self.run(program, entry, limits, cancel, |data, architecture, scene| {
             perform(data, architecture, scene.watch)?;
             variables::name_variables(data, architecture, program, scene.function)?;
@@ -220,7 +228,10 @@ impl Engine {
             let mut out = Decompilation { completed: true, ..Decompilation::default() };
             result::finish_tokens(data, std::mem::take(&mut *tokens.lock()), &mut out);
             result::read(data, architecture, program, scene.types, &mut out)?;
-            Ok(out)
+            // The first of two attempts read bytes as well, and had to be given up for them.
+            let reads = memory.take_reads();
+            let depends = Depends::collect(data, architecture, program, scene.function, &reads);
+            Ok((out, depends))
         })
     }
 
@@ -233,6 +244,7 @@ impl Engine {
         cancel: &Arc<AtomicBool>,
     ) -> Result<Vec<JumpTable>> {
         self.catch_up(program)?;
+        self.memory.take_reads();
         self.run(program, entry, limits, cancel, |data, architecture, _| {
             let space = data.get_address().get_space().cloned();
             let highest = space.as_ref().map_or(u64::MAX, |space| space.get_highest());
@@ -257,6 +269,7 @@ impl Engine {
         let function = Arc::clone(function);
         self.runs += 1;
         self.watch.start(limits, cancel);
+        self.forget_strings();
         self.architecture.max_instructions = limits.instructions;
         let symbol = self.symbols.add_function(&mut self.architecture, program, entry)?;
         if self.prototyped.remove(&entry) {
@@ -313,7 +326,8 @@ impl Engine {
         if !self.prototyped.insert(entry) {
             return Ok(());
         }
-        let Some(function) = program.thunked(entry).filter(|f| prototype::is_telling(program, f)) else {
+        let Some(function) = program.thunked(entry).filter(|f| prototype::is_telling(program, f))
+        else {
             return Ok(());
         };
         let function = Arc::clone(function);
@@ -321,6 +335,13 @@ impl Engine {
         architecture.with_function(symbol, |data, architecture| {
             prototype::feed(data, architecture, program, types, &function)
         })
+    }
+
+    /// Drops the texts that the engine read before: a run is to read what it depends on.
+    fn forget_strings(&mut self) {
+        if let Some(strings) = self.architecture.string_manager.as_deref_mut() {
+            strings.base_mut().string_map.clear();
+        }
     }
 
     /// Drops what the engine holds of a function but its symbol.
@@ -347,11 +368,16 @@ impl Engine {
     }
 }
 
-pub(super) fn open(language: &Language, program: &Program, watch: &Arc<Watch>) -> Result<Architecture> {
+fn open(
+    language: &Language,
+    program: &Program,
+    memory: &Arc<SharedMemory>,
+    watch: &Arc<Watch>,
+) -> Result<Architecture> {
     let target = format!("{}:{}", language.language_id(), language.compiler_spec_id());
     let hooks = EngineHooks {
         sleigh: SleighArchitecture::new("program", &target, None),
-        memory: program.memory.clone(),
+        memory: Arc::clone(memory),
         watch: Arc::clone(watch),
     };
     let mut architecture = Architecture::new();

@@ -7,6 +7,7 @@ use ghidra_decompiler::fspec::{ParameterPieces, PrototypePieces, assign_storage_
 use program::data_type::Builtin;
 use program::{Program, Storage, TypeId};
 
+use super::memory::SharedMemory;
 use super::result::{short, storage};
 use super::types::TypeMap;
 use super::watch::Watch;
@@ -48,7 +49,8 @@ fn assign(
     parameters: &[TypeId],
     varargs: bool,
 ) -> Result<PassedStorage> {
-    let mut architecture = super::open(language, program, &Arc::new(Watch::default()))?;
+    let memory = Arc::new(SharedMemory::new(program.memory.clone()));
+    let mut architecture = super::open(language, program, &memory, &Arc::new(Watch::default()))?;
     let mut types = TypeMap::default();
     let model = convention.and_then(|name| architecture.get_model(name));
     let model = model.or(architecture.defaultfp);

@@ -32,6 +32,12 @@ fn takes_anything(program: &Program, signature: &Signature) -> bool {
     has_names_only(program, signature) && !signature.varargs
 }
 
+/// Whether nothing speaks against the usual convention: a user's prototype is laid out by it, and
+/// the engine finds out by itself what a function of any parameters takes.
+fn is_laid_out(program: &Program, signature: &Signature) -> bool {
+    signature.source == SourceType::UserDefined || takes_anything(program, signature)
+}
+
 /// Sets what is known about how a function is called.
 pub(crate) fn feed(
     data: &mut Funcdata,
@@ -43,7 +49,7 @@ pub(crate) fn feed(
     let signature = &function.signature;
     let model = match &signature.convention {
         Some(name) => architecture.get_model(name),
-        None if says_types(program, signature) && !takes_anything(program, signature) => {
+        None if says_types(program, signature) && !is_laid_out(program, signature) => {
             Some(unknown_model(architecture)?)
         }
         None => None,

@@ -26,6 +26,8 @@ pub(crate) struct Symbols {
     space: SpaceRef,
     global: ScopeId,
     pub(crate) functions: HashMap<Place, EngineSymbol>,
+    /// Data and labels.
+    places: HashMap<Place, EngineSymbol>,
     scopes: HashMap<SymbolId, ScopeId>,
     /// What each namespace owns, gathered until all is known: the engine goes over all of a
     /// namespace's places each time it is told of one more.
@@ -47,6 +49,7 @@ impl Symbols {
             space: space.ok_or_else(|| missing("code space"))?,
             global: global.ok_or_else(|| missing("global scope"))?,
             functions: HashMap::new(),
+            places: HashMap::new(),
             scopes: HashMap::new(),
             gathered: Some(BTreeMap::new()),
         };
@@ -57,19 +60,7 @@ impl Symbols {
             Purpose::Flow => functions(program).collect(),
         };
         for (place, item) in items {
-            let named = symbols.functions.contains_key(&place);
-            match item {
-                Item::Function => {
-                    symbols.add_function(architecture, program, place)?;
-                }
-                Item::Data(unit) if !named && !is_external_slot(program, place) => {
-                    symbols.add_data(architecture, program, types, place, unit)?;
-                }
-                Item::Label(namespace) if !named => {
-                    symbols.add_label(architecture, program, place, namespace)?;
-                }
-                Item::Data(_) | Item::Label(_) => {}
-            }
+            symbols.add_item(architecture, program, types, place, item)?;
         }
         symbols.feed_externals(architecture, program)?;
         let database = architecture.symboltab_mut()?;
@@ -77,6 +68,48 @@ impl Symbols {
             database.set_range(scope, &places);
         }
         Ok(symbols)
+    }
+
+    fn add_item(
+        &mut self,
+        architecture: &mut Architecture,
+        program: &Program,
+        types: &mut TypeMap,
+        place: Place,
+        item: Item,
+    ) -> Result<()> {
+        let named = self.functions.contains_key(&place);
+        match item {
+            Item::Function => self.add_function(architecture, program, place).map(|_| ()),
+            Item::Data(unit) if !named && !is_external_slot(program, place) => {
+                self.add_data(architecture, program, types, place, unit)
+            }
+            Item::Label(namespace) if !named => {
+                self.add_label(architecture, program, place, namespace)
+            }
+            Item::Data(_) | Item::Label(_) => Ok(()),
+        }
+    }
+
+    /// Tells the engine anew what stands at a place. What it holds of a function there must be
+    /// destroyed before.
+    pub(crate) fn renew(
+        &mut self,
+        architecture: &mut Architecture,
+        program: &Program,
+        types: &mut TypeMap,
+        place: Place,
+    ) -> Result<()> {
+        let known = [self.functions.remove(&place), self.places.remove(&place)];
+        for symbol in known.into_iter().flatten() {
+            let database = architecture.symboltab_mut()?;
+            let scope = database.symbol(symbol).get_scope();
+            database.scope_remove_symbol(scope, symbol);
+        }
+        for item in items_at(program, place) {
+            self.add_item(architecture, program, types, place, item)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn address(&self, place: Place) -> Address {
@@ -244,6 +277,7 @@ impl Symbols {
             let size = u64::try_from(database.entry(entry).get_size()).unwrap_or(1);
             database.scope_set_attribute(types, scope, symbol, flags);
             self.own(database, scope, &place, size);
+            self.places.insert(address, symbol);
         }
         Ok(())
     }
@@ -262,7 +296,8 @@ impl Symbols {
                 let stored = program.symbols.primary_at(place).is_some();
                 let meant = |r: program::Reference| !r.info.kind.is_flow();
                 if stored || program.references.to(place).any(meant) {
-                    self.add_code_label(architecture, program, place)?;
+                    let symbol = self.add_code_label(architecture, program, place)?;
+                    self.places.extend(symbol.map(|symbol| (place, symbol)));
                 }
             }
             Some(_) => {}
@@ -284,8 +319,8 @@ impl Symbols {
         architecture: &mut Architecture,
         program: &Program,
         place: Place,
-    ) -> Result<()> {
-        let Some(label) = program.label_at(place) else { return Ok(()) };
+    ) -> Result<Option<EngineSymbol>> {
+        let Some(label) = program.label_at(place) else { return Ok(None) };
         // C has no namespaces for labels.
         let mut name = engine_name(&label);
         let mut at = program.symbols.primary_at(place).map(|(_, symbol)| symbol.parent);
@@ -298,8 +333,7 @@ impl Symbols {
             at = Some(outer.parent);
         }
         let address = self.address(place);
-        Database::scope_add_code_label(architecture, self.global, &address, &name)?;
-        Ok(())
+        Database::scope_add_code_label(architecture, self.global, &address, &name).map(Some)
     }
 
     /// Labels of the places inside of a function that are jumped to.
@@ -413,6 +447,25 @@ fn items(program: &Program) -> Vec<(Place, Item)> {
 fn functions(program: &Program) -> impl Iterator<Item = (Place, Item)> + '_ {
     let entries = program.functions.iter().map(|function| function.entry);
     entries.filter(|entry| entry.space == SpaceId::RAM).map(|entry| (entry, Item::Function))
+}
+
+/// What stands at one place, in the order of [`items`].
+fn items_at(program: &Program, place: Place) -> Vec<Item> {
+    let mut all = Vec::new();
+    if place.space != SpaceId::RAM {
+        return all;
+    }
+    all.extend(program.functions.at(place).map(|_| Item::Function));
+    all.extend(program.listing.data.get(&place).map(|unit| Item::Data(*unit)));
+    let stored = program.symbols.primary_at(place).map(|(_, symbol)| symbol);
+    match stored.filter(|symbol| symbol.kind == SymbolKind::Label) {
+        Some(label) => all.push(Item::Label(label.parent)),
+        None if program.references.is_referenced(place) => {
+            all.push(Item::Label(SymbolId::GLOBAL));
+        }
+        None => {}
+    }
+    all
 }
 
 /// Whether a place holds a pointer that the system fills in.

@@ -111,13 +111,13 @@ impl TypeMap {
         Ok(made)
     }
 
+    /// Whether the engine has this type.
+    pub(crate) fn knows(&self, id: TypeId) -> bool {
+        self.known.contains_key(&id) || self.open.contains_key(&id)
+    }
+
     /// An engine's type in the program's terms.
-    pub(crate) fn type_of(
-        &self,
-        types: &TypeFactory,
-        all: &DataTypes,
-        id: EngineType,
-    ) -> TypeOf {
+    pub(crate) fn type_of(&self, types: &TypeFactory, all: &DataTypes, id: EngineType) -> TypeOf {
         self.type_of_nested(types, all, id, MAX_DEPTH)
     }
 

@@ -60,9 +60,7 @@ impl DataTypeReference {
                 element: Box::new(Self::of_found(program, element)),
                 count: (*count).clamp(1, i32::MAX as u32),
             },
-            TypeOf::Undefined(size @ 1..=8) => {
-                Self::of(program, program.types.undefined(*size))
-            }
+            TypeOf::Undefined(size @ 1..=8) => Self::of(program, program.types.undefined(*size)),
             TypeOf::Undefined(size) => DataTypeReference::Array {
                 element: Box::new(Self::of(program, program.types.undefined(1))),
                 count: (*size).clamp(1, i32::MAX as u32),

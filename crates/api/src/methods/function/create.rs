@@ -17,10 +17,7 @@ use crate::view::Edit;
 const ENTRY: &str = "/resource/entry";
 const BODY: &str = "/resource/body";
 
-pub(super) fn create(
-    edit: &mut Edit<'_>,
-    request: Create<FunctionDefinition>,
-) -> Answer<Function> {
+pub(super) fn create(edit: &mut Edit<'_>, request: Create<FunctionDefinition>) -> Answer<Function> {
     let resource = &request.resource;
     let (entry, mode) = place(edit, &resource.entry)?;
     if edit.program.functions.at(entry).is_some() {

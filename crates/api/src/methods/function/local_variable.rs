@@ -87,7 +87,8 @@ fn choose(edit: &mut Edit<'_>, function: &Function, wanted: &Wanted<'_>) -> Answ
         return Err(no_variable(edit.program, function, wanted, &found));
     };
     if !variable.is_findable() {
-        let message = format!("{} has no place of its own, so nothing can be kept of it", variable.name);
+        let message =
+            format!("{} has no place of its own, so nothing can be kept of it", variable.name);
         let at = wanted.pointer();
         return Err(BridgeError::new(ErrorCode::InvalidRequest, message).at(at));
     }
@@ -180,8 +181,9 @@ fn retype(
     local: &mut LocalVariable,
     data_type: TypeId,
 ) -> Answer<()> {
-    let refused =
-        |message: String| BridgeError::new(ErrorCode::InvalidRequest, message).at("/patch/data_type");
+    let refused = |message: String| {
+        BridgeError::new(ErrorCode::InvalidRequest, message).at("/patch/data_type")
+    };
     let length = program.types.length(data_type).unwrap_or(0);
     let stack = match &mut local.storage {
         Storage::Pieces(pieces) if local.hash == 0 => {

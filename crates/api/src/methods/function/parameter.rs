@@ -17,11 +17,7 @@ use crate::view::{Edit, function_at};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::write(
-            "function_parameter.create",
-            "Insert a parameter into a function.",
-            create,
-        ),
+        Method::write("function_parameter.create", "Insert a parameter into a function.", create),
         Method::write(
             "function_parameter.patch",
             "Change the name, type or storage of one parameter.",
@@ -51,8 +47,7 @@ fn create(edit: &mut Edit<'_>, request: CreateRequest) -> Answer<ParameterAnswer
         return Err(BridgeError::new(ErrorCode::InvalidRequest, message).at("/resource/ordinal"));
     }
     if ordinal < automatic {
-        let message =
-            format!("the first {automatic} parameters are set by the calling convention");
+        let message = format!("the first {automatic} parameters are set by the calling convention");
         return Err(BridgeError::new(ErrorCode::InvalidRequest, message).at("/resource/ordinal"));
     }
     let name = name::checked(&resource.name, "/resource/name")?;

@@ -181,9 +181,9 @@ fn declare(edit: &mut Edit<'_>, entry: Address, callee: Address, text: &str) -> 
     const AT: &str = "/patch/prototype";
     let prototype = declarations::parse_prototype(text, &mut edit.program.types)
         .map_err(|fault| c_error(&fault, ErrorCode::ValidationFailed).at(AT))?;
-    let refused =
-        |message: String| BridgeError::new(ErrorCode::ValidationFailed, message).at(AT);
-    returnable(edit.program, prototype.function.return_type).map_err(|fault| refused(fault.message))?;
+    let refused = |message: String| BridgeError::new(ErrorCode::ValidationFailed, message).at(AT);
+    returnable(edit.program, prototype.function.return_type)
+        .map_err(|fault| refused(fault.message))?;
     check_parameters(edit.program, &prototype).map_err(refused)?;
     if let Some(convention) = &prototype.function.convention {
         set_convention(edit, callee, convention, AT)?;
