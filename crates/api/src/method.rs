@@ -215,13 +215,6 @@ impl Method {
         self
     }
 
-    /// Marks what changes the program outside a transaction; batches may not hold it.
-    pub(crate) fn outside_transactions(mut self) -> Method {
-        self.effects.requires_transaction = false;
-        self.batchable = false;
-        self
-    }
-
     /// Keeps the method away from MCP and out of batches.
     pub(crate) fn only_on_websocket(mut self) -> Method {
         self.websocket_only = true;

@@ -4,12 +4,14 @@
 mod analysis_task;
 mod instruction_text;
 mod open;
+mod project;
 mod session;
 mod signature;
 
 pub use analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus};
 pub use instruction_text::{InstructionPrinter, InstructionText};
 pub use open::{OpenError, OpenOptions};
+pub use project::{ProjectChoice, SaveError};
 pub use session::{Busy, Session, WriteError};
 pub use signature::bytes_type;
 
@@ -18,3 +20,4 @@ pub use declarations;
 pub use decompiler;
 pub use loader::{Format, LoadOptions};
 pub use program;
+pub use store::StoreError;

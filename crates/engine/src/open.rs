@@ -2,11 +2,15 @@
 //! found and what to do.
 
 use crate::Session;
+use crate::project::{Opened, ProjectChoice};
 use decompiler::Language;
-use loader::{LoadError, LoadOptions};
+use loader::{Format, LoadError, LoadOptions};
+use program::Program;
+use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use store::{LoadRecord, Project, Record, StoreError};
 
 /// Largest file that is opened.
 const MAX_FILE: u64 = 4 << 30;
@@ -20,6 +24,10 @@ const HEADERLESS: [&str; 3] = ["Raw Binary", "Intel Hex", "Motorola Hex"];
 pub struct OpenOptions {
     /// Format, language and base, where they are not to be detected.
     pub load: LoadOptions,
+    /// Where edits and analysis are kept.
+    pub project: ProjectChoice,
+    /// Look only: the project is neither claimed nor written.
+    pub read_only: bool,
 }
 
 /// Why a file could not be opened.
@@ -63,30 +71,312 @@ pub enum OpenError {
         /// The reason.
         source: decompiler::LanguageError,
     },
+    /// Its project cannot be used.
+    #[error(transparent)]
+    Project(#[from] StoreError),
+    /// A project file was named to be opened, and another one to keep it in.
+    #[error("{} is a project itself; leave project= out to go on in it, or give project=none", path.display())]
+    TwoProjects {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The project was made from a file with other bytes.
+    #[error(
+        "{} is not the file that the project {} was made from: its content differs, so the file was changed since, \
+         or it is another one. To go on with the old content, open the project itself in place of the file; to begin \
+         anew, name another project",
+        path.display(),
+        project.display()
+    )]
+    OtherContent {
+        /// The file.
+        path: PathBuf,
+        /// The project.
+        project: PathBuf,
+    },
+    /// The project was made with other start-up arguments.
+    #[error(
+        "the project {} was made with {made_with}; leave {argument} out, or name another project",
+        project.display()
+    )]
+    OtherOptions {
+        /// The project.
+        project: PathBuf,
+        /// How the file was loaded then.
+        made_with: String,
+        /// The argument that differs.
+        argument: &'static str,
+    },
 }
 
 impl Session {
-    /// Reads and loads a file; does not analyse it.
+    /// Opens a file without analysing it: restores it from its project when there
+    /// is one, and loads it otherwise. The file may be a project itself.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Session, OpenError> {
+        let language = |source| OpenError::Language { path: path.to_owned(), source };
         let bytes = read_file(path)?;
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let times = std::fs::metadata(path)
-            .map(|m| (m.created().ok(), m.modified().ok()))
-            .unwrap_or_default();
-        let mut program = loader::load(&name, &full.to_string_lossy(), bytes, &options.load)
-            .map_err(|source| OpenError::Load { path: path.to_owned(), source })?;
-        let info = Arc::make_mut(&mut program.info);
-        info.created = times.0.or(times.1);
-        info.modified = times.1;
-        let broken = |source| OpenError::Language { path: path.to_owned(), source };
-        let ids = (&program.info.language_id, &program.info.compiler_spec_id);
-        let language = Language::open(ids.0, ids.1).map_err(broken)?;
-        let says_nothing = HEADERLESS.contains(&&*program.info.executable_format);
-        language.add_own_memory(&mut program, says_nothing);
-        Session::from_program(program)
-            .map_err(|source| OpenError::Language { path: path.to_owned(), source })
+        if store::is_project(&bytes) && options.load.format != Format::Raw {
+            drop(bytes);
+            let (program, opened) = open_project(path, options)?;
+            return Session::with_project(program, opened).map_err(language);
+        }
+        let sha256 = hex(&Sha256::digest(&bytes));
+        let mut place = Place::of(path, &sha256, options)?;
+        if let Some(project) = place.project.as_mut().filter(|project| project.exists()) {
+            let (mut program, record) = project.load(Some((&bytes, &sha256)))?;
+            let location = project.path().to_owned();
+            if record.load.file_sha256 != sha256 {
+                return Err(OpenError::OtherContent { path: path.to_owned(), project: location });
+            }
+            check_options(&record.load, &options.load, &location)?;
+            let full = absolute(path);
+            if program.info.executable_path != full {
+                Arc::make_mut(&mut program.info).executable_path = full;
+            }
+            let opened = place.opened(options, record.load, Some(record.analysis));
+            return Session::with_project(program, opened).map_err(language);
+        }
+        let program = load(path, bytes, options)?;
+        let opened = place.opened(options, load_record(sha256, &options.load), None);
+        Session::with_project(program, opened).map_err(language)
     }
+}
+
+/// Loads a file that has no project yet.
+fn load(path: &Path, bytes: Arc<[u8]>, options: &OpenOptions) -> Result<Program, OpenError> {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let times =
+        std::fs::metadata(path).map(|m| (m.created().ok(), m.modified().ok())).unwrap_or_default();
+    let mut program = loader::load(&name, &absolute(path), bytes, &options.load)
+        .map_err(|source| OpenError::Load { path: path.to_owned(), source })?;
+    let info = Arc::make_mut(&mut program.info);
+    info.created = times.0.or(times.1);
+    info.modified = times.1;
+    let broken = |source| OpenError::Language { path: path.to_owned(), source };
+    let ids = (&program.info.language_id, &program.info.compiler_spec_id);
+    let language = Language::open(ids.0, ids.1).map_err(broken)?;
+    let says_nothing = HEADERLESS.contains(&&*program.info.executable_format);
+    language.add_own_memory(&mut program, says_nothing);
+    Ok(program)
+}
+
+/// Opens a project by itself; the file that it was made from need not be there.
+fn open_project(path: &Path, options: &OpenOptions) -> Result<(Program, Opened), OpenError> {
+    if matches!(options.project, ProjectChoice::File(_)) {
+        return Err(OpenError::TwoProjects { path: path.to_owned() });
+    }
+    let keeps = options.project != ProjectChoice::None;
+    let mut place = if keeps && !options.read_only {
+        Place::claim(path, true)?
+    } else {
+        Place { project: Some(Project::unclaimed(path)), notices: Vec::new() }
+    };
+    let project =
+        place.project.as_mut().ok_or_else(|| StoreError::NotAProject { path: path.to_owned() })?;
+    let (program, record) = project.load(None)?;
+    check_options(&record.load, &options.load, path)?;
+    place.notices.extend(changed_since(&program, &record));
+    if !keeps {
+        place.project = None;
+    }
+    let opened = place.opened(options, record.load, Some(record.analysis));
+    Ok((program, opened))
+}
+
+/// Tells when the file that a project was made from is not the same any more.
+fn changed_since(program: &Program, record: &Record) -> Option<String> {
+    let path = Path::new(&program.info.executable_path);
+    let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    if metadata.modified().ok() == program.info.modified && program.info.modified.is_some() {
+        return None;
+    }
+    let bytes = read_file(path).ok()?;
+    let differs = hex(&Sha256::digest(&bytes)) != record.load.file_sha256;
+    differs.then(|| {
+        format!("{} has changed since; the project keeps its old content.", path.display())
+    })
+}
+
+/// Where the project of a file is, and what there is to say about it.
+#[derive(Default)]
+struct Place {
+    project: Option<Project>,
+    notices: Vec<String>,
+}
+
+impl Place {
+    fn of(path: &Path, sha256: &str, options: &OpenOptions) -> Result<Place, OpenError> {
+        let (file, chosen) = match &options.project {
+            ProjectChoice::None => return Ok(Place::default()),
+            ProjectChoice::File(file) => (file.clone(), true),
+            ProjectChoice::Folder(folder) => {
+                (folder::project_of(folder, path, sha256, &options.load), false)
+            }
+        };
+        let mut place = if options.read_only {
+            Place { project: Some(Project::unclaimed(&file)), notices: Vec::new() }
+        } else {
+            if let (false, Some(folder)) = (chosen, file.parent()) {
+                // When this fails, so does the claim, which tells why.
+                let _ = std::fs::create_dir_all(folder);
+            }
+            Place::claim(&file, chosen)?
+        };
+        if let ProjectChoice::Folder(folder) = &options.project
+            && !file.exists()
+        {
+            place.notices.extend(folder::other_content(folder, path));
+        }
+        Ok(place)
+    }
+
+    /// Claims a project. Without a claim on one that people chose, nothing is
+    /// opened; the one that is there by itself is then read, and not written.
+    fn claim(file: &Path, chosen: bool) -> Result<Place, OpenError> {
+        let error = match Project::claim(file) {
+            Ok(project) => return Ok(Place { project: Some(project), notices: Vec::new() }),
+            Err(error) => error,
+        };
+        let readable = file.exists();
+        let notice = match &error {
+            StoreError::Held { .. } if chosen => return Err(error.into()),
+            StoreError::Held { .. } => {
+                format!("{error}; what is edited here is not kept while that lasts.")
+            }
+            _ if chosen && !readable => return Err(error.into()),
+            _ => format!("{error}. Edits last as long as this session."),
+        };
+        Ok(Place { project: Some(Project::unclaimed(file)), notices: vec![notice] })
+    }
+
+    fn opened(
+        self,
+        options: &OpenOptions,
+        load: LoadRecord,
+        restored: Option<store::AnalysisRecord>,
+    ) -> Opened {
+        let Place { project, notices } = self;
+        Opened { project, read_only: options.read_only, load, restored, notices }
+    }
+}
+
+/// The folder that keeps the projects of files, one per content.
+mod folder {
+    use super::{LoadOptions, absolute};
+    use std::path::{Path, PathBuf};
+
+    /// How project files end.
+    const ENDING: &str = ".gbproject";
+
+    /// Digits of the content's hash in the name.
+    const DIGITS: usize = 16;
+
+    /// Projects of one name that are looked at.
+    const MAX_LOOKED_AT: usize = 32;
+
+    /// The project of a content. It is known by the hash, whatever the file is
+    /// called today; other ways to load the file have projects of their own.
+    pub(super) fn project_of(
+        folder: &Path,
+        file: &Path,
+        sha256: &str,
+        load: &LoadOptions,
+    ) -> PathBuf {
+        let ending = format!("-{}{}{ENDING}", &sha256[..DIGITS], variant(load));
+        let known = names(folder).find(|name| name.ends_with(&ending));
+        folder.join(known.unwrap_or_else(|| format!("{}{ending}", short_name(file))))
+    }
+
+    /// Tells when another content was opened from the same path before.
+    pub(super) fn other_content(folder: &Path, file: &Path) -> Option<String> {
+        let start = format!("{}-", short_name(file));
+        let full = absolute(file);
+        let alike = names(folder).filter(|name| name.starts_with(&start)).take(MAX_LOOKED_AT);
+        let before = alike
+            .map(|name| folder.join(name))
+            .find(|path| store::peek(path).is_ok_and(|project| project.executable_path == full))?;
+        Some(format!(
+            "{full} has changed since it was opened before; what was edited then is in {}.",
+            before.display()
+        ))
+    }
+
+    fn names(folder: &Path) -> impl Iterator<Item = String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| name.ends_with(ENDING))
+            .collect();
+        names.sort();
+        names.into_iter()
+    }
+
+    /// The file's name as far as it makes a plain name for another file.
+    fn short_name(file: &Path) -> String {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._+".contains(c) { c } else { '_' };
+        let name: String = name.chars().take(60).map(plain).collect();
+        name.trim_start_matches('.').to_owned()
+    }
+
+    /// What tells one way to load a file from others, as part of a name.
+    fn variant(load: &LoadOptions) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
+        let parts = super::arguments(&super::load_record(String::new(), load));
+        let parts = parts.into_iter().filter_map(|(_, part)| part);
+        parts.map(|part| format!("-{}", part.chars().map(plain).collect::<String>())).collect()
+    }
+}
+
+fn load_record(file_sha256: String, load: &LoadOptions) -> LoadRecord {
+    LoadRecord {
+        file_sha256,
+        language: load.language.clone(),
+        compiler_spec: load.compiler_spec.clone(),
+        base: load.base,
+        format: (load.format != Format::Auto).then(|| load.format.to_string()),
+        member: load.member.clone(),
+    }
+}
+
+/// What was asked for, argument by argument.
+fn arguments(load: &LoadRecord) -> [(&'static str, Option<String>); 5] {
+    [
+        ("loader", load.format.clone()),
+        ("language", load.language.clone()),
+        ("compiler specification", load.compiler_spec.clone()),
+        ("base", load.base.map(|base| format!("{base:#x}"))),
+        ("member", load.member.clone()),
+    ]
+}
+
+/// Arguments that a project was made with stay in force: others cannot be met any more.
+fn check_options(made: &LoadRecord, asked: &LoadOptions, project: &Path) -> Result<(), OpenError> {
+    let asked = load_record(String::new(), asked);
+    for ((argument, made), (_, asked)) in arguments(made).into_iter().zip(arguments(&asked)) {
+        if asked.is_none() || asked == made {
+            continue;
+        }
+        let made_with = match made {
+            Some(made) => format!("{argument} {made}"),
+            None => format!("the {argument} that the file tells"),
+        };
+        return Err(OpenError::OtherOptions { project: project.to_owned(), made_with, argument });
+    }
+    Ok(())
+}
+
+fn absolute(path: &Path) -> String {
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    full.to_string_lossy().into_owned()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The whole content of a regular file of bearable size.

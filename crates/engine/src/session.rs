@@ -1,6 +1,7 @@
 //! One open program: snapshots for readers, one writer, background analysis.
 
 use crate::analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, TaskMonitor};
+use crate::project::{Keeping, Opened, from_record};
 use analysis::Stopped;
 use arc_swap::ArcSwap;
 use decompiler::{Decompilation, Decompiler, Language, LanguageError, Limits};
@@ -39,6 +40,7 @@ struct Inner {
     status: Mutex<AnalysisStatus>,
     ended: Condvar,
     cancel: Mutex<Arc<AtomicBool>>,
+    keeping: Keeping,
 }
 
 /// An open program. Clones are handles to the same one.
@@ -54,15 +56,21 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session over a program that is already loaded.
+    /// A session over a program that is already loaded. It has no project.
     pub fn from_program(program: Program) -> Result<Session, LanguageError> {
+        Session::with_project(program, Opened::default())
+    }
+
+    pub(crate) fn with_project(program: Program, opened: Opened) -> Result<Session, LanguageError> {
+        let status = opened.restored.as_ref().map_or_else(AnalysisStatus::idle, from_record);
         let language = Language::open(&program.info.language_id, &program.info.compiler_spec_id)?;
         let inner = Inner {
+            keeping: Keeping::new(opened, &program),
             current: ArcSwap::from_pointee(program),
             language,
             decompiler: Decompiler::new(),
             writer: Mutex::new(()),
-            status: Mutex::new(AnalysisStatus::idle()),
+            status: Mutex::new(status),
             ended: Condvar::new(),
             cancel: Mutex::new(Arc::new(AtomicBool::new(false))),
         };
@@ -73,6 +81,10 @@ impl Session {
     /// waits.
     pub fn snapshot(&self) -> Arc<Program> {
         self.inner.current.load_full()
+    }
+
+    pub(crate) fn keeping(&self) -> &Keeping {
+        &self.inner.keeping
     }
 
     /// The program's processor.
@@ -95,6 +107,7 @@ impl Session {
         let mut copy = Program::clone(&self.snapshot());
         let answer = edit(&mut copy).map_err(WriteError::Refused)?;
         self.inner.current.store(Arc::new(copy));
+        self.inner.keeping.analysis_counts();
         Ok(answer)
     }
 
@@ -141,6 +154,7 @@ impl Session {
             let _writer = self.inner.writer.lock();
             self.busy()?;
             let mut status = self.inner.status.lock();
+            self.inner.keeping.analysis_begins(self.snapshot(), &status);
             *status = AnalysisStatus {
                 kind,
                 state: AnalysisState::Running,
@@ -201,6 +215,9 @@ impl Session {
 
     fn finish(&self, state: AnalysisState, message: Option<String>) {
         let mut status = self.inner.status.lock();
+        if state != AnalysisState::Cancelled {
+            self.inner.keeping.analysis_counts();
+        }
         status.state = state;
         status.message = message;
         status.finished = Some(SystemTime::now());

@@ -1,11 +1,13 @@
 //! From the configuration to an open session.
 
 use anyhow::Context;
-use engine::{Format, LoadOptions, OpenOptions, Session};
-use server::config::{LoaderChoice, Opening};
+use engine::{Format, LoadOptions, OpenOptions, ProjectChoice, Session};
+use etcetera::BaseStrategy;
+use server::config::{Config, LoaderChoice, ProjectPlace};
 
-/// Opens the file, without analysing it.
-pub fn open(opening: &Opening) -> anyhow::Result<Session> {
+/// Opens the file, without analysing it: from its project when it has one.
+pub fn open(config: &Config) -> anyhow::Result<Session> {
+    let opening = &config.opening;
     let file = opening.file.as_ref().context("name the file to open: ghidra-bridge stdio FILE")?;
     let load = LoadOptions {
         language: opening.language.clone(),
@@ -19,5 +21,23 @@ pub fn open(opening: &Opening) -> anyhow::Result<Session> {
         },
         ..LoadOptions::default()
     };
-    Ok(Session::open(file, &OpenOptions { load })?)
+    let project = match &opening.project {
+        ProjectPlace::None => ProjectChoice::None,
+        ProjectPlace::File(file) => ProjectChoice::File(file.clone()),
+        ProjectPlace::Default => default_folder(),
+    };
+    Ok(Session::open(file, &OpenOptions { load, project, read_only: config.read_only })?)
+}
+
+/// Where projects are kept when nobody says where.
+fn default_folder() -> ProjectChoice {
+    match etcetera::choose_base_strategy() {
+        Ok(user) => ProjectChoice::Folder(user.data_dir().join("ghidra-bridge").join("projects")),
+        Err(_) => {
+            crate::say(
+                "No home folder is known, so edits are not kept; name a file with project=.",
+            );
+            ProjectChoice::None
+        }
+    }
 }

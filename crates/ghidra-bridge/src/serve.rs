@@ -15,10 +15,14 @@ use std::time::Duration;
 /// Decompilation recurses over expressions and blocks.
 const STACK: usize = 16 << 20;
 
+/// What a process that outlived its session still gets after a save.
+const AFTER_SAVE: Duration = Duration::from_secs(30);
+
 /// Serves until something ends it.
 pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let log = RequestLog::open(&config.log).context("the log cannot be opened")?;
-    let session = opening::open(&config.opening)?;
+    let session = opening::open(config)?;
+    session.project_notices().iter().for_each(|notice| say(notice));
     let bridge = Arc::new(Bridge::new(session.clone(), options(config, &session)));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -28,6 +32,7 @@ pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let stop = Stop::new();
     let service = Service::new(bridge, config, log, stop.clone());
     let served = runtime.block_on(async {
+        tokio::spawn(save_early(stop.clone(), session.clone()));
         tokio::spawn(end_on_signals(stop));
         if let Some(outbound) = &config.outbound {
             return serve_outbound(config, outbound, &session, &service).await;
@@ -42,7 +47,29 @@ pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
     session.close();
     // Calls that are still running have nobody to answer to.
     runtime.shutdown_timeout(Duration::from_millis(200));
-    served.map(|()| ExitCode::SUCCESS)
+    let saved = save(&session);
+    served.and(saved).map(|()| ExitCode::SUCCESS)
+}
+
+/// Saves as soon as the end begins: clients may take their time to leave, and
+/// whoever ended us may lose patience.
+async fn save_early(stop: Stop, session: Session) {
+    stop.stopped().await;
+    let _ = tokio::task::spawn_blocking(move || {
+        session.close();
+        // What fails here is tried again, and told, at the very end.
+        save(&session)
+    })
+    .await;
+}
+
+/// Saves what is not saved yet, and says so.
+fn save(session: &Session) -> anyhow::Result<()> {
+    let saved = session.save_at_end().context("what was edited since the last save is lost")?;
+    if let (true, Some(path)) = (saved, session.project_path()) {
+        say(&format!("Saved to {}.", path.display()));
+    }
+    Ok(())
 }
 
 fn options(config: &Config, session: &Session) -> BridgeOptions {
@@ -62,7 +89,7 @@ async fn serve_sockets(
     let bound = Bound::take(config).await?;
     analyse_first(config, session).await;
     let running = bound.serve(config, service);
-    announce(config, service, &running);
+    announce(config, session, service, &running);
     analyse_beside(config, session);
     running.finish(service).await;
     Ok(())
@@ -88,11 +115,11 @@ async fn serve_outbound(
 ) -> anyhow::Result<()> {
     let stream = server::connect(outbound, config.token.as_ref(), config.limits).await?;
     if let Some(deadline) = outbound.exit_deadline {
-        tokio::spawn(enforce(deadline, service.stopped()));
+        tokio::spawn(enforce(deadline, service.stopped(), session.clone()));
     }
     analyse_first(config, session).await;
     let url = server::redacted(&outbound.url);
-    print_ready(&json!({ "ws": url }), config, service);
+    print_ready(&json!({ "ws": url }), config, session, service);
     say(&format!("Serving {} to {url}. Press Ctrl-C to end.", service.program_name()));
     analyse_beside(config, session);
     server::serve_outbound(stream, Arc::clone(service)).await;
@@ -100,18 +127,21 @@ async fn serve_outbound(
 }
 
 /// Ends the process when it outlives its session by too much.
-async fn enforce(deadline: Duration, stop: Stop) {
+async fn enforce(deadline: Duration, stop: Stop, session: Session) {
     stop.stopped().await;
     // A thread: the runtime may be busy with ending.
     std::thread::spawn(move || {
         std::thread::sleep(deadline);
+        if session.wait_for_save() {
+            std::thread::sleep(AFTER_SAVE);
+        }
         say("ghidra-bridge: exit_deadline_sec has passed");
         std::process::exit(1);
     });
 }
 
 async fn analyse_first(config: &Config, session: &Session) {
-    if config.opening.analysis != AnalysisMode::Wait {
+    if config.opening.analysis != AnalysisMode::Wait || session.analysis_status().analyzed {
         return;
     }
     start_analysis(session);
@@ -121,7 +151,7 @@ async fn analyse_first(config: &Config, session: &Session) {
 }
 
 fn analyse_beside(config: &Config, session: &Session) {
-    if config.opening.analysis != AnalysisMode::Background {
+    if config.opening.analysis != AnalysisMode::Background || session.analysis_status().analyzed {
         return;
     }
     start_analysis(session);
@@ -136,18 +166,37 @@ fn start_analysis(session: &Session) {
 }
 
 /// The ready line for programs, the hints for people.
-fn announce(config: &Config, service: &Service, running: &Running) {
-    print_ready(&json!({ "ws": running.websocket, "mcp": running.mcp }), config, service);
+fn announce(config: &Config, session: &Session, service: &Service, running: &Running) {
+    let addresses = json!({ "ws": running.websocket, "mcp": running.mcp });
+    print_ready(&addresses, config, session, service);
+    say_project(session);
     say(&hints::connect_lines(&service.program_name(), running, config.token.is_some()));
 }
 
-fn print_ready(addresses: &Value, config: &Config, service: &Service) {
+/// Where edits go.
+fn say_project(session: &Session) {
+    let (true, Some(path)) = (session.has_claimed_project(), session.project_path()) else {
+        return;
+    };
+    let state = match (session.is_restored(), session.analysis_status().analyzed) {
+        (true, true) => "restored with its analysis",
+        (true, false) => "restored",
+        (false, _) => "new",
+    };
+    say(&format!("Project {} ({state}).", path.display()));
+}
+
+fn print_ready(addresses: &Value, config: &Config, session: &Session, service: &Service) {
+    let project = session.project_path().filter(|_| session.has_claimed_project());
     let ready = json!({
         "event": "ready",
         "ws": addresses["ws"],
         "mcp": addresses["mcp"],
         "session_id": service.session_id(),
         "program_name": service.program_name(),
+        "project": project.map(|path| path.to_string_lossy()),
+        "restored": session.is_restored(),
+        "analyzed": session.analysis_status().analyzed,
         "token": if config.token.is_some() { "configured" } else { "disabled" },
         "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(),

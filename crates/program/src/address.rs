@@ -274,7 +274,7 @@ impl AddressSpace {
 }
 
 /// The spaces of one program.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AddressSpaces {
     spaces: Vec<AddressSpace>,
 }
@@ -301,6 +301,25 @@ impl AddressSpaces {
             })
             .collect();
         AddressSpaces { spaces }
+    }
+
+    /// The spaces of a saved program. `None` unless all that every program has
+    /// are there, ids and names are used once, and overlays lie over others.
+    pub fn restore(mut spaces: Vec<AddressSpace>) -> Option<Self> {
+        spaces.sort_by_key(|space| space.id);
+        let distinct = spaces.windows(2).all(|pair| pair[0].id < pair[1].id);
+        let mut names: Vec<&str> = spaces.iter().map(|space| &*space.name).collect();
+        names.sort_unstable();
+        let named_once = names.windows(2).all(|pair| pair[0] != pair[1]);
+        let sound = |space: &AddressSpace| space.unit > 0 && space.bits <= 64;
+        let known = |id: SpaceId| spaces.binary_search_by_key(&id, |space| space.id).is_ok();
+        let over = |space: &AddressSpace| match space.overlay_of {
+            Some(base) => space.id.is_overlay() && base < space.id && known(base),
+            None => !space.id.is_overlay(),
+        };
+        let complete = (0..=SpaceId::REGISTER.0).all(|id| known(SpaceId(id)));
+        let fine = distinct && named_once && complete && spaces.iter().all(|s| sound(s) && over(s));
+        fine.then_some(AddressSpaces { spaces })
     }
 
     /// Adds a space of memory beside `ram`, whose addresses count `unit` bytes

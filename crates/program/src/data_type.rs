@@ -152,6 +152,25 @@ pub enum TypeKind {
     Function(FunctionType),
 }
 
+impl TypeKind {
+    /// Names each type that this one is made of.
+    pub fn each_part(&self, mut each: impl FnMut(TypeId)) {
+        match self {
+            TypeKind::Pointer(Some(inner))
+            | TypeKind::Array { element: inner, .. }
+            | TypeKind::Typedef(inner) => each(*inner),
+            TypeKind::Struct { fields, .. } | TypeKind::Union { fields } => {
+                fields.iter().for_each(|field| each(field.data_type));
+            }
+            TypeKind::Function(function) => {
+                each(function.return_type);
+                function.parameters.iter().for_each(|parameter| each(parameter.data_type));
+            }
+            TypeKind::Pointer(None) | TypeKind::Builtin(_) | TypeKind::Enum { .. } => {}
+        }
+    }
+}
+
 /// One data type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataType {
@@ -184,7 +203,7 @@ fn join_path(category: &str, name: &str) -> String {
 }
 
 /// All data types of a program.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DataTypes {
     types: Table<TypeId, Arc<DataType>>,
     by_path: Table<Arc<str>, TypeId>,
@@ -203,8 +222,14 @@ impl DataTypes {
             organization,
             next: 0,
         };
-        for (name, length, builtin) in builtins(&organization) {
-            types.add(DataType {
+        types.add_builtins();
+        types
+    }
+
+    /// Adds the built-in types that are missing.
+    fn add_builtins(&mut self) {
+        for (name, length, builtin) in builtins(&self.organization) {
+            self.add(DataType {
                 category: "/".into(),
                 name: name.into(),
                 length,
@@ -214,7 +239,47 @@ impl DataTypes {
                 used: false,
             });
         }
-        types
+    }
+
+    /// The types of a saved program, with the greatest id handed out then.
+    /// Built-ins that were not known then are added. `None` when two types have
+    /// one path.
+    pub fn restore(
+        organization: DataOrganization,
+        types: Table<TypeId, Arc<DataType>>,
+        last_id: u32,
+    ) -> Option<DataTypes> {
+        if types.last().is_some_and(|(id, _)| id.0 > last_id) {
+            return None;
+        }
+        let mut paths: Vec<(Arc<str>, TypeId)> =
+            types.iter().map(|(id, t)| (t.path().into(), *id)).collect();
+        paths.sort_unstable();
+        if paths.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return None;
+        }
+        let mut names: Vec<(Arc<str>, TypeId)> =
+            types.iter().map(|(id, t)| (Arc::clone(&t.name), *id)).collect();
+        names.sort_unstable();
+        let mut restored = DataTypes {
+            by_path: paths.into_iter().collect(),
+            by_name: names.into_iter().map(|name| (name, ())).collect(),
+            types,
+            organization,
+            next: last_id,
+        };
+        restored.add_builtins();
+        Some(restored)
+    }
+
+    /// All types by id.
+    pub fn table(&self) -> &Table<TypeId, Arc<DataType>> {
+        &self.types
+    }
+
+    /// The greatest id handed out so far.
+    pub fn last_id(&self) -> u32 {
+        self.next
     }
 
     /// The sizes in force.
@@ -317,19 +382,7 @@ impl DataTypes {
         if let Some(data_type) = self.types.get_mut(&id) {
             Arc::make_mut(data_type).used = true;
         }
-        match kind {
-            TypeKind::Pointer(Some(inner))
-            | TypeKind::Array { element: inner, .. }
-            | TypeKind::Typedef(inner) => self.mark_used(inner),
-            TypeKind::Struct { fields, .. } | TypeKind::Union { fields } => {
-                fields.iter().for_each(|f| self.mark_used(f.data_type));
-            }
-            TypeKind::Function(function) => {
-                self.mark_used(function.return_type);
-                function.parameters.iter().for_each(|p| self.mark_used(p.data_type));
-            }
-            TypeKind::Pointer(None) | TypeKind::Builtin(_) | TypeKind::Enum { .. } => {}
-        }
+        kind.each_part(|part| self.mark_used(part));
     }
 
     /// The pointer to a type, made when missing.

@@ -170,7 +170,7 @@ impl Function {
 }
 
 /// All functions of a program.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Functions {
     by_entry: Table<Address, Arc<Function>>,
     /// Body ranges by start: end and entry. Bodies do not overlap.
@@ -178,6 +178,23 @@ pub struct Functions {
 }
 
 impl Functions {
+    /// All functions by entry.
+    pub fn table(&self) -> &Table<Address, Arc<Function>> {
+        &self.by_entry
+    }
+
+    /// The functions of a saved program; `None` when bodies overlap.
+    pub fn restore(by_entry: Table<Address, Arc<Function>>) -> Option<Functions> {
+        let mut ranges: Vec<(Address, (Address, Address))> = Vec::new();
+        for function in by_entry.values() {
+            ranges
+                .extend(function.body.ranges().iter().map(|r| (r.start, (r.end, function.entry))));
+        }
+        ranges.sort_unstable();
+        let apart = ranges.windows(2).all(|pair| pair[0].1.0 < pair[1].0);
+        apart.then(|| Functions { by_entry, ranges: ranges.into_iter().collect() })
+    }
+
     /// Number of functions, external ones included.
     pub fn len(&self) -> usize {
         self.by_entry.len()

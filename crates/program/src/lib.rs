@@ -41,18 +41,18 @@ pub use function::{
     Function, Functions, LocalVariable, Parameter, Signature, Storage, StoragePiece,
 };
 pub use listing::{CodeUnit, DataUnit, Instruction, Listing};
-pub use memory::{BlockKind, BlockSource, Memory, MemoryBlock, MemoryError, Permissions};
+pub use memory::{BlockKind, BlockSource, Memory, MemoryBlock, MemoryError, PAGE, Permissions};
 pub use reference::{Reference, ReferenceInfo, References};
 pub use search::{BytePattern, SearchStep, TextEncoding};
 pub use signature_text::parameter_name;
 pub use symbol::{SourceType, Symbol, SymbolId, SymbolKind, Symbols};
-pub use table::Table;
+pub use table::{Change, Table};
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
 /// What is known about the file and its processor as a whole.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProgramInfo {
     /// Short name, usually the file's.
     pub name: String,
@@ -104,7 +104,7 @@ pub struct Relocation {
 }
 
 /// One binary and everything known about it. Clone to snapshot.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Program {
     /// The file and its processor.
     pub info: Arc<ProgramInfo>,
@@ -155,6 +155,25 @@ impl Program {
             entry_points: Table::new(),
             protected: AddressSet::new(),
         }
+    }
+
+    /// Whether both share all their storage: nothing was changed since one was
+    /// cloned from the other. O(1); false is no proof of a difference.
+    pub fn same(&self, other: &Program) -> bool {
+        Arc::ptr_eq(&self.info, &other.info)
+            && Arc::ptr_eq(&self.spaces, &other.spaces)
+            && self.memory.same(&other.memory)
+            && self.listing.instructions.same(&other.listing.instructions)
+            && self.listing.data.same(&other.listing.data)
+            && self.symbols.same(&other.symbols)
+            && self.functions.same(&other.functions)
+            && self.references.same(&other.references)
+            && self.comments.same(&other.comments)
+            && self.types.same(&other.types)
+            && self.modes.same(&other.modes)
+            && Arc::ptr_eq(&self.relocations, &other.relocations)
+            && self.entry_points.same(&other.entry_points)
+            && self.protected == other.protected
     }
 
     /// Notes something that the loader repaired or left out.

@@ -63,7 +63,7 @@ impl CodeUnit {
 }
 
 /// All instructions and defined data of a program.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Listing {
     /// Instructions by start.
     pub instructions: Table<Address, Instruction>,

@@ -8,7 +8,8 @@ use crate::address::{Address, AddressRange, SpaceId};
 use crate::table::Table;
 use std::sync::Arc;
 
-const PAGE: usize = 4096;
+/// Bytes of a page: the unit in which changed memory is kept.
+pub const PAGE: usize = 4096;
 
 /// What may be done with a block's memory, and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,7 +39,7 @@ pub enum BlockKind {
 }
 
 /// Where the unchanged bytes of a block are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum BlockSource {
     /// A part of shared bytes (the file, or a decompressed copy). Bytes of the
     /// block beyond that part read as zero.
@@ -57,7 +58,7 @@ pub enum BlockSource {
 }
 
 /// One memory block.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MemoryBlock {
     /// Its name, unique only by custom.
     pub name: Arc<str>,
@@ -117,6 +118,27 @@ impl MemoryBlock {
     /// All addresses.
     pub fn range(&self) -> AddressRange {
         AddressRange { start: self.start, end: self.end() }
+    }
+
+    /// Where the unchanged bytes are.
+    pub fn source(&self) -> &BlockSource {
+        &self.source
+    }
+
+    /// Pages that differ from the source, by their number in the block.
+    pub fn changed_pages(&self) -> &Table<u64, Arc<[u8; PAGE]>> {
+        &self.changed
+    }
+
+    /// Puts changed pages back (a saved program); false when one lies outside.
+    pub fn restore_pages(&mut self, pages: Table<u64, Arc<[u8; PAGE]>>) -> bool {
+        let last = (self.length - 1) / PAGE as u64;
+        let fits = pages.last().is_none_or(|(page, _)| *page <= last);
+        if fits && (self.is_initialized() || pages.is_empty()) {
+            self.changed = pages;
+            return true;
+        }
+        false
     }
 
     /// Whether reading can succeed.
@@ -237,7 +259,7 @@ pub enum MemoryError {
 }
 
 /// The memory of one program: blocks sorted by start, never overlapping.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memory {
     blocks: Arc<Vec<MemoryBlock>>,
     big_endian: bool,

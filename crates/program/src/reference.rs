@@ -33,13 +33,26 @@ pub struct Reference {
 }
 
 /// All references of a program.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct References {
     forward: Table<(Address, i8, Address), ReferenceInfo>,
     backward: Table<(Address, Address, i8), ()>,
 }
 
 impl References {
+    /// All references by origin, operand and destination.
+    pub fn table(&self) -> &Table<(Address, i8, Address), ReferenceInfo> {
+        &self.forward
+    }
+
+    /// The references of a saved program.
+    pub fn restore(forward: Table<(Address, i8, Address), ReferenceInfo>) -> References {
+        let mut backward: Vec<(Address, Address, i8)> =
+            forward.keys().map(|(from, operand, to)| (*to, *from, *operand)).collect();
+        backward.sort_unstable();
+        References { forward, backward: backward.into_iter().map(|key| (key, ())).collect() }
+    }
+
     /// Number of references.
     pub fn len(&self) -> usize {
         self.forward.len()

@@ -101,7 +101,7 @@ impl Symbol {
 }
 
 /// All stored symbols of a program.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Symbols {
     by_id: Table<SymbolId, Symbol>,
     by_address: Table<(Address, SymbolId), ()>,
@@ -128,6 +128,38 @@ impl Symbols {
     /// The symbols that differ, or that only one of both has.
     pub fn differences(&self, other: &Symbols) -> Vec<SymbolId> {
         self.by_id.differences(&other.by_id, PartialEq::eq)
+    }
+
+    /// All stored symbols by id.
+    pub fn table(&self) -> &Table<SymbolId, Symbol> {
+        &self.by_id
+    }
+
+    /// The greatest id handed out so far.
+    pub fn last_id(&self) -> u64 {
+        self.next
+    }
+
+    /// The symbols of a saved program, with the greatest id handed out then.
+    /// `None` when an id is greater than that or not a stored symbol's.
+    pub fn restore(by_id: Table<SymbolId, Symbol>, last_id: u64) -> Option<Symbols> {
+        let first = by_id.first().is_none_or(|(id, _)| *id > SymbolId::GLOBAL);
+        let last = by_id.last().is_none_or(|(id, _)| id.0 <= last_id);
+        if !first || !last || last_id >= SymbolId::FIRST_SYNTHETIC {
+            return None;
+        }
+        let mut places: Vec<(Address, SymbolId)> =
+            by_id.iter().map(|(id, symbol)| (symbol.address, *id)).collect();
+        places.sort_unstable();
+        let mut names: Vec<(Arc<str>, SymbolId)> =
+            by_id.iter().map(|(id, symbol)| (Arc::clone(&symbol.name), *id)).collect();
+        names.sort_unstable();
+        Some(Symbols {
+            by_address: places.into_iter().map(|place| (place, ())).collect(),
+            by_name: names.into_iter().map(|name| (name, ())).collect(),
+            by_id,
+            next: last_id,
+        })
     }
 
     /// A symbol by id.

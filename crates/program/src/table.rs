@@ -266,9 +266,35 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Table<K, V> {
+    /// Entries that come in key order, each key once, are only moved into place.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut table = Table::new();
-        for (key, value) in entries {
+        let mut entries = entries.into_iter();
+        let mut full: Vec<Chunk<K, V>> = Vec::new();
+        let mut chunk: Vec<(K, V)> = Vec::new();
+        let mut stray = None;
+        for (key, value) in entries.by_ref() {
+            let last = chunk.last().or_else(|| full.last().and_then(|chunk| chunk.last()));
+            if last.is_some_and(|(last, _)| *last >= key) {
+                stray = Some((key, value));
+                break;
+            }
+            if chunk.len() == CHUNK {
+                full.push(Arc::new(std::mem::take(&mut chunk)));
+            }
+            if chunk.is_empty() {
+                chunk.reserve_exact(CHUNK);
+            }
+            chunk.push((key, value));
+            table.len += 1;
+        }
+        if !chunk.is_empty() {
+            chunk.shrink_to_fit();
+            full.push(Arc::new(chunk));
+        }
+        let lows = full.iter().map(|chunk| chunk[0].0.clone()).collect();
+        table.all = Arc::new(Chunks { lows, chunks: full });
+        for (key, value) in stray.into_iter().chain(entries) {
             table.insert(key, value);
         }
         table
@@ -304,12 +330,92 @@ impl<'a, K, V> Walk<'a, K, V> {
     }
 }
 
+impl<K: PartialEq, V: PartialEq> PartialEq for Table<K, V> {
+    fn eq(&self, other: &Self) -> bool {
+        if Arc::ptr_eq(&self.all, &other.all) {
+            return true;
+        }
+        let mine = self.all.chunks.iter().flat_map(|chunk| chunk.iter());
+        self.len == other.len && mine.eq(other.all.chunks.iter().flat_map(|chunk| chunk.iter()))
+    }
+}
+
+/// What became of one key from an earlier state of a table to a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change<'a, K, V> {
+    /// The key.
+    pub key: &'a K,
+    /// Its value before; `None` when it had none.
+    pub before: Option<&'a V>,
+    /// Its value now; `None` when it has none any more.
+    pub after: Option<&'a V>,
+}
+
+impl<K: Ord + Clone, V: Clone + PartialEq> Table<K, V> {
+    /// What changed since `before`, in key order. Storage that both still share
+    /// is not looked at, so the cost grows with the changes, not with the table.
+    pub fn changes<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = Change<'a, K, V>> {
+        let mut old = before.iter();
+        let mut new = self.iter();
+        std::iter::from_fn(move || {
+            loop {
+                skip_shared(&mut old, &mut new);
+                let order = match (old.peek(), new.peek()) {
+                    (None, None) => return None,
+                    (Some(_), None) => Ordering::Less,
+                    (None, Some(_)) => Ordering::Greater,
+                    (Some((before, _)), Some((after, _))) => before.cmp(after),
+                };
+                let change = match order {
+                    Ordering::Less => old.next().map(|(key, value)| Change {
+                        key,
+                        before: Some(value),
+                        after: None,
+                    }),
+                    Ordering::Greater => new.next().map(|(key, value)| Change {
+                        key,
+                        before: None,
+                        after: Some(value),
+                    }),
+                    Ordering::Equal => {
+                        let (before, after) = (old.next()?.1, new.next()?);
+                        if before == after.1 {
+                            continue;
+                        }
+                        Some(Change { key: after.0, before: Some(before), after: Some(after.1) })
+                    }
+                };
+                return change;
+            }
+        })
+    }
+}
+
+/// Passes over chunks that two walks are both at the start of and that are one.
+fn skip_shared<K, V>(old: &mut Entries<'_, K, V>, new: &mut Entries<'_, K, V>) {
+    while old.front.1 == 0 && new.front.1 == 0 && old.front < old.back && new.front < new.back {
+        let (a, b) = (&old.chunks[old.front.0], &new.chunks[new.front.0]);
+        if !Arc::ptr_eq(a, b) {
+            break;
+        }
+        old.front.0 += 1;
+        new.front.0 += 1;
+    }
+}
+
 /// Ordered walk over a table, from either end.
 #[derive(Debug, Clone)]
 pub struct Entries<'a, K, V> {
     chunks: &'a [Chunk<K, V>],
     front: (usize, usize),
     back: (usize, usize),
+}
+
+impl<'a, K, V> Entries<'a, K, V> {
+    /// The entry that comes next, without passing it.
+    fn peek(&self) -> Option<&'a (K, V)> {
+        (self.front < self.back).then(|| &self.chunks[self.front.0][self.front.1])
+    }
 }
 
 impl<'a, K, V> Iterator for Entries<'a, K, V> {
@@ -363,7 +469,44 @@ mod tests {
         assert_eq!(table.len(), 1999);
     }
 
+    #[test]
+    fn entries_out_of_order_are_put_in_order() {
+        let table: Table<u32, u32> = [(3, 0), (5, 1), (4, 2), (9, 3), (3, 4)].into_iter().collect();
+        let entries: Vec<(u32, u32)> = table.iter().map(|(k, v)| (*k, *v)).collect();
+        assert_eq!(entries, [(3, 4), (4, 2), (5, 1), (9, 3)]);
+        assert_eq!(table.len(), 4);
+    }
+
     proptest! {
+        #[test]
+        fn changes_lead_from_one_state_to_the_other(
+            first in proptest::collection::vec(0u16..2000, 0..1500),
+            edits in proptest::collection::vec((any::<bool>(), 0u16..2000, 0u8..3), 0..300),
+            bulk in any::<bool>(),
+        ) {
+            let mut start: BTreeMap<u16, u8> = first.iter().map(|key| (*key, 0)).collect();
+            let before: Table<u16, u8> = if bulk {
+                start.iter().map(|(k, v)| (*k, *v)).collect()
+            } else {
+                first.iter().map(|key| (*key, 0)).collect()
+            };
+            let mut after = before.clone();
+            for (insert, key, value) in edits {
+                if insert { after.insert(key, value); } else { after.remove(&key); }
+            }
+            for change in after.changes(&before) {
+                prop_assert_eq!(start.get(change.key), change.before);
+                prop_assert_ne!(change.before, change.after);
+                match change.after {
+                    Some(value) => start.insert(*change.key, *value),
+                    None => start.remove(change.key),
+                };
+            }
+            prop_assert!(after.iter().eq(start.iter()));
+            prop_assert_eq!(after.len(), start.len());
+            prop_assert_eq!(&after, &start.into_iter().collect());
+        }
+
         #[test]
         fn behaves_like_a_btree_map(
             edits in proptest::collection::vec((any::<bool>(), 0u16..900), 0..3000),

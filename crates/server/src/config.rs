@@ -148,6 +148,17 @@ impl Default for Limits {
     }
 }
 
+/// Where edits and analysis are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProjectPlace {
+    /// In the user's data folder, one file per content.
+    Default,
+    /// Nowhere.
+    None,
+    /// In this file.
+    File(PathBuf),
+}
+
 /// How the file is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
@@ -161,6 +172,8 @@ pub struct Opening {
     pub base: Option<u64>,
     /// Which loader reads it.
     pub loader: LoaderChoice,
+    /// Where edits and analysis are kept.
+    pub project: ProjectPlace,
 }
 
 /// Everything the arguments say.

@@ -1,10 +1,14 @@
 //! The open program as a whole.
 
+use engine::SaveError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::bridge::Bridge;
+use crate::context::CallContext;
+use crate::error::{BridgeError, ErrorCode};
 use crate::instant::utc;
-use crate::method::{Answer, Method};
+use crate::method::{Answer, Effects, Method};
 use crate::shapes::{GetOnly, Nothing, Reply};
 use crate::view::View;
 
@@ -15,12 +19,13 @@ pub(super) fn methods() -> Vec<Method> {
             "Describe the open program: file, format, bounds, language, times and counts.",
             get,
         ),
-        Method::pending_write::<Nothing, Saved>(
+        Method::control(
             "program.save",
             "Write the program to its project file now.",
+            Effects::TASK,
+            save,
         )
-        .idempotent()
-        .outside_transactions(),
+        .idempotent(),
         Method::read(
             "program_language.get",
             "Describe the program's processor language and compiler.",
@@ -29,7 +34,26 @@ pub(super) fn methods() -> Vec<Method> {
     ]
 }
 
+fn save(bridge: &Bridge, _cx: &CallContext, _request: Nothing) -> Answer<Saved> {
+    match bridge.session().save() {
+        Ok(_) => Ok(Saved { saved: true }),
+        Err(SaveError::ReadOnly) => {
+            Err(BridgeError::new(ErrorCode::ReadOnly, SaveError::ReadOnly.to_string()).at_method())
+        }
+        Err(SaveError::NoProject) => {
+            let message = SaveError::NoProject.to_string();
+            Err(BridgeError::new(ErrorCode::InvalidRequest, message).at_method())
+        }
+        Err(error @ SaveError::Store(_)) => {
+            tracing::error!(%error, "the project was not saved");
+            Err(BridgeError::new(ErrorCode::InternalError, error.to_string()).at_method())
+        }
+    }
+}
+
 fn get(view: &View<'_>, _request: GetOnly) -> Answer<Program> {
+    let session = view.bridge.session();
+    let project = session.project_path();
     let program = &view.program;
     let info = &program.info;
     let blocks = program.memory.blocks();
@@ -53,6 +77,8 @@ fn get(view: &View<'_>, _request: GetOnly) -> Answer<Program> {
         file_size: info.file_size,
         analyzed: view.bridge.session().analysis_status().analyzed,
         warnings_count: info.warnings.len() as u64,
+        project: project.map(|path| path.to_string_lossy().into_owned()),
+        unsaved_changes: project.map(|_| session.has_unsaved_changes()),
     })
 }
 
@@ -104,6 +130,10 @@ struct Program {
     analyzed: bool,
     /// How many things the loader repaired or left out; see the analysis warnings.
     warnings_count: u64,
+    /// Path of the project file; absent when edits are not kept.
+    project: Option<String>,
+    /// True when there is something that `program.save` would write.
+    unsaved_changes: Option<bool>,
 }
 
 impl Reply for Program {

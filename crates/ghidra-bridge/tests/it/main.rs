@@ -8,6 +8,7 @@ mod mcp_tools;
 mod outbound;
 mod pipes;
 mod post;
+mod project;
 mod raw;
 mod rmcp_client;
 mod shutdown;

@@ -24,6 +24,7 @@ impl Host {
             .arg("ws")
             .arg(sample())
             .arg(url)
+            .arg("project=none")
             .args(arguments)
             .env_remove("GHIDRA_BRIDGE_TOKEN")
             .stdout(Stdio::piped())

@@ -17,6 +17,7 @@ impl Pipes {
         let mut child = Command::new(program())
             .arg("stdio")
             .arg(sample())
+            .arg("project=none")
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

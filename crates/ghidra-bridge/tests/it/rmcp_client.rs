@@ -53,7 +53,7 @@ async fn over_http() {
 async fn over_pipes() {
     for mode in modes() {
         let mut command = tokio::process::Command::new(program());
-        command.arg("stdio").arg(sample());
+        command.arg("stdio").arg(sample()).arg("project=none");
         let transport = TokioChildProcess::new(command).expect("it starts");
         explore(().serve_with_lifecycle(transport, mode).await.expect("connected")).await;
     }

@@ -35,7 +35,7 @@ fn ended(child: &mut Child, limit: Duration) -> ExitStatus {
 }
 
 const SOON: Duration = Duration::from_secs(10);
-const SERVE: [&str; 2] = ["ws_port=0", "mcp_port=0"];
+const SERVE: [&str; 3] = ["ws_port=0", "mcp_port=0", "project=none"];
 
 #[test]
 fn a_websocket_client_ends_the_session() {

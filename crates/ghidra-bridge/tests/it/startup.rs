@@ -71,7 +71,7 @@ fn bad_arguments_are_one_line() {
         (&["mcp", file, "jar=x"], "jar is refused"),
         (&["mcp", file, "host=0.0.0.0"], "needs a token"),
         (&["ws", file, "host=0.0.0.0", "token=short"], "at least 16"),
-        (&["serve", file, "project=x.db"], "not available yet"),
+        (&["serve", file, "project=/nonexistent/folder/x"], "cannot be saved"),
         (&["serve", file, "log=/nonexistent/folder/x"], "log"),
     ] {
         let text = mistake(arguments);
@@ -127,7 +127,7 @@ fn single_transports() {
         let mut child = Command::new(program())
             .arg(command)
             .arg(sample())
-            .args(["--port", "0", "--token-file"])
+            .args(["--port", "0", "--project", "none", "--token-file"])
             .arg(token_file().path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -4,7 +4,7 @@
 use super::words::Words;
 use super::{
     AnalysisMode, Command, Config, ConfigError, Endpoint, Limits, LoaderChoice, LogTarget, Opening,
-    Outbound, ToolNames, ToolSchemas, ToolStyle,
+    Outbound, ProjectPlace, ToolNames, ToolSchemas, ToolStyle,
 };
 use crate::auth::Token;
 use std::io::Read;
@@ -248,11 +248,6 @@ fn tools(words: &Words) -> Checked<ToolStyle> {
 }
 
 fn opening(command: Command, words: &Words) -> Checked<Opening> {
-    if let Some(project) = words.get("project").filter(|text| *text != "none") {
-        return Err(ConfigError::new(format!(
-            "project={project} is not available yet: edits are not kept on disk; use project=none"
-        )));
-    }
     if words.file.is_none() && command != Command::Stdio {
         return Err(ConfigError::new(format!(
             "name the file to open: ghidra-bridge {} FILE",
@@ -293,6 +288,11 @@ fn opening(command: Command, words: &Words) -> Checked<Opening> {
                 ("raw", LoaderChoice::Raw),
             ],
         )?,
+        project: match words.get("project") {
+            None => ProjectPlace::Default,
+            Some("none") => ProjectPlace::None,
+            Some(file) => ProjectPlace::File(PathBuf::from(file)),
+        },
     })
 }
 

@@ -107,9 +107,13 @@ pub const KEYS: &[Key] = &[
         "project",
         "FILE|none",
         ALL,
-        "Project file that keeps edits; only none is available yet (default none).",
+        "Project file that keeps edits and analysis (default: one per file content in the user's data folder).",
     ),
-    flag("read_only", ALL, "Refuse every change (default false)."),
+    flag(
+        "read_only",
+        ALL,
+        "Refuse every change, and do not write the project file (default false).",
+    ),
     key("log", "FILE|stderr", ALL, "Where requests are logged (default: nowhere)."),
     key(
         "max_body",

@@ -162,7 +162,6 @@ fn mistakes_are_named() {
         (Mcp, &["f", "base=xyz"], "base must be a hexadecimal"),
         (Mcp, &["f", "base=+1"], "base must be a hexadecimal"),
         (Mcp, &["f", "base=12345678123456781"], "base must be a hexadecimal"),
-        (Mcp, &["f", "project=p.db"], "not available yet"),
         (Mcp, &["f", "read_only=yes"], "read_only must be false or true"),
         (Mcp, &["f", "max_body=1"], "max_body must be"),
         (Mcp, &["f", "max_body=2000m"], "max_body must be"),
