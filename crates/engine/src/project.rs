@@ -109,7 +109,8 @@ impl Session {
         let project = project.as_mut().ok_or(SaveError::NoProject)?;
         let (program, analysis) = self.state_to_save();
         let record = Record { analysis, load: keeping.load.clone() };
-        if project.exists() && project.holds(&program, &record) {
+        // Somebody else may have written to one that is not claimed.
+        if project.is_claimed() && project.exists() && project.holds(&program, &record) {
             return Ok(false);
         }
         project.save(&program, &record)?;

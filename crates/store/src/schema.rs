@@ -19,9 +19,9 @@ pub(crate) const CHECKS: Sheet =
 const VIEWS: &str = r#"
 CREATE VIEW function_list AS
 SELECT printf('%08x', f.entry) AS address,
-       CASE WHEN coalesce(s.name, '') <> '' THEN s.name
-            WHEN f.thunk_entry IS NOT NULL THEN 'thunk_FUN_' || printf('%08x', f.thunk_entry)
-            ELSE 'FUN_' || printf('%08x', f.entry) END AS name,
+       coalesce(nullif(s.name, ''), nullif(s1.name, ''), nullif(s2.name, ''),
+                CASE WHEN f1.entry IS NOT NULL THEN 'thunk_FUN_' || printf('%08x', f1.entry) END,
+                'FUN_' || printf('%08x', f.entry)) AS name,
        (SELECT sum(r.last - r.first + 1) FROM function_ranges r
          WHERE r.space = f.space AND r.entry = f.entry) AS size,
        t.name AS returns,
@@ -30,6 +30,10 @@ SELECT printf('%08x', f.entry) AS address,
        f.no_return, f.space, f.entry
   FROM functions f
   LEFT JOIN symbols s ON s.id = f.symbol
+  LEFT JOIN functions f1 ON f1.space = f.thunk_space AND f1.entry = f.thunk_entry
+  LEFT JOIN symbols s1 ON s1.id = f1.symbol
+  LEFT JOIN functions f2 ON f2.space = f1.thunk_space AND f2.entry = f1.thunk_entry
+  LEFT JOIN symbols s2 ON s2.id = f2.symbol
   LEFT JOIN data_types t ON t.id = f.return_type;
 
 CREATE VIEW call_list AS
