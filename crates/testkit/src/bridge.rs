@@ -36,14 +36,15 @@ pub struct ReadyLine {
 }
 
 impl Bridge {
-    /// Starts `program serve FILE` with free ports, no project file, and further
-    /// `key=value` arguments.
+    /// Starts `program serve FILE` with free ports and further `key=value`
+    /// arguments; without a project file unless they name one.
     pub fn serve(program: &Path, file: &Path, arguments: &[&str]) -> Result<Self> {
         let began = Instant::now();
         let mut child = Command::new(program)
             .arg("serve")
             .arg(file)
-            .args(["ws_port=0", "mcp_port=0", "project=none"])
+            .args(["ws_port=0", "mcp_port=0"])
+            .args(no_project(arguments))
             .args(arguments)
             .env_remove("GHIDRA_BRIDGE_TOKEN")
             .stdin(Stdio::null())
@@ -84,6 +85,12 @@ impl Drop for Bridge {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What keeps a bridge from writing to the data folder of whoever runs the tests.
+pub(crate) fn no_project(arguments: &[&str]) -> Option<&'static str> {
+    let named = arguments.iter().any(|argument| argument.starts_with("project="));
+    (!named).then_some("project=none")
 }
 
 /// Waits for the first line of a child's standard output, however it ends.

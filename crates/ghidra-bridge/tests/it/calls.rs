@@ -111,6 +111,7 @@ fn judge(
 struct Peer {
     client: Client,
     _bridge: Option<Bridge>,
+    _folder: tempfile::TempDir,
 }
 
 enum Client {
@@ -129,10 +130,14 @@ impl Peer {
         if !arguments.iter().any(|argument| argument.starts_with("analysis=")) {
             arguments.push("analysis=wait");
         }
+        let folder = tempfile::tempdir()?;
+        let project = format!("project={}", folder.path().join("project").display());
+        arguments.push(&project);
         if transport == Transport::Stdio {
             let mut client = StdioClient::start(program(), &file, &arguments)?;
             let operations = operations(client.request("resources/read", contract())?)?;
-            return Ok(Peer { client: Client::Stdio(client, operations), _bridge: None });
+            let client = Client::Stdio(client, operations);
+            return Ok(Peer { client, _bridge: None, _folder: folder });
         }
         let bridge = Bridge::serve(program(), &file, &arguments)?;
         let client = if transport == Transport::Websocket {
@@ -144,7 +149,7 @@ impl Peer {
             let operations = operations(client.request("resources/read", contract())?)?;
             Client::Mcp(client, operations)
         };
-        Ok(Peer { client, _bridge: Some(bridge) })
+        Ok(Peer { client, _bridge: Some(bridge), _folder: folder })
     }
 
     fn call(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, BridgeError>> {

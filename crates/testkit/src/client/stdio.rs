@@ -24,7 +24,7 @@ impl StdioClient {
         let mut child = Command::new(program)
             .arg("stdio")
             .arg(file)
-            .arg("project=none")
+            .args(crate::bridge::no_project(arguments))
             .args(arguments)
             .env_remove("GHIDRA_BRIDGE_TOKEN")
             .stdin(Stdio::piped())
