@@ -244,7 +244,7 @@ fn block_changes(new: &MemoryBlock, old: &MemoryBlock, changed: &mut AddressSet)
     if !same {
         return false;
     }
-    for (offset, length) in new.changed_pages(old) {
+    for (offset, length) in new.pages_unlike(old) {
         let mut pages = [vec![0; length], vec![0; length]];
         new.copy_to(offset, &mut pages[0]);
         old.copy_to(offset, &mut pages[1]);

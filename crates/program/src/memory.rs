@@ -172,7 +172,7 @@ impl MemoryBlock {
     }
 
     /// The pages whose bytes may differ from those of another state: offset and length.
-    pub(crate) fn changed_pages(&self, other: &MemoryBlock) -> Vec<(u64, usize)> {
+    pub(crate) fn pages_unlike(&self, other: &MemoryBlock) -> Vec<(u64, usize)> {
         let pages = self.changed.differences(&other.changed, Arc::ptr_eq).into_iter();
         let all = pages.map(|page| {
             let offset = page * PAGE as u64;
