@@ -5,52 +5,23 @@ usage: smoke.py BRIDGE FILE
 """
 
 import asyncio
-import json
-import subprocess
 import sys
-import time
 
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from serving import Served
 
 QUICK = ["project=none"]
-
-
-def start(program, file):
-    """A served file: the process, its ready line, and the seconds until that."""
-    began = time.monotonic()
-    process = subprocess.Popen(
-        [program, "serve", file, "ws_port=0", "mcp_port=0", *QUICK],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    line = process.stdout.readline()
-    elapsed = time.monotonic() - began
-    try:
-        ready = json.loads(line)
-        assert ready["event"] == "ready", line
-    except BaseException:
-        process.kill()
-        raise
-    print(f"ready after {elapsed * 1000:.0f} ms: {ready['ws']} {ready['mcp']}")
-    return process, ready, elapsed
-
-
-def stop(process):
-    process.terminate()
-    status = process.wait(timeout=20)
-    assert status == 0, f"SIGTERM ended the bridge with {status}"
 
 
 def check_start(program, file):
     """The ready line comes within a second; a busy machine gets three tries."""
     times = []
     for _ in range(3):
-        process, _, elapsed = start(program, file)
-        stop(process)
-        times.append(elapsed)
-        if elapsed < 1.0:
+        with Served(program, file) as served:
+            times.append(served.ready_after)
+        print(f"ready after {times[-1] * 1000:.0f} ms")
+        if times[-1] < 1.0:
             return
     raise AssertionError(f"the ready line took {times} s")
 
@@ -108,6 +79,22 @@ async def explore(client):
                       filter={"text": "the shelf is full"})
     assert len(hits["items"]) == 1, hits
 
+    # A note is written once, refused twice, and taken away again.
+    place = {"address": entry, "type": "plate"}
+    note = {**place, "text": "where it begins"}
+    await call(client, "ghidra.comment", "create", resource=note)
+    found = await call(client, "ghidra.comment", "get", selector=place)
+    assert found["text"] == note["text"], found
+    again = {"operation": "create", "params": {"resource": note}}
+    twice = await client.call_tool("ghidra.comment", again)
+    assert twice.is_error and twice.structured_content["code"] == "comment_exists", twice
+    await call(client, "ghidra.comment", "delete", selector=place)
+    try:
+        await client.call_tool("ghidra.nope", {})
+        raise AssertionError("an unknown tool was called")
+    except MCPError as error:
+        assert error.error.code == -32602, error
+
 
 async def check(name, target, mode):
     async with Client(target, mode=mode) as client:
@@ -117,14 +104,9 @@ async def check(name, target, mode):
 
 async def main(program, file):
     check_start(program, file)
-    process, ready, _ = start(program, file)
-    try:
+    with Served(program, file) as served:
         for mode in ("auto", "legacy", "2026-07-28"):
-            await check("http", ready["mcp"], mode)
-    except BaseException:
-        process.kill()
-        raise
-    stop(process)
+            await check("http", served.ready["mcp"], mode)
     for mode in ("auto", "legacy"):
         command = StdioServerParameters(command=program, args=["stdio", file, *QUICK])
         await check("stdio", stdio_client(command), mode)

@@ -24,6 +24,9 @@ pub struct BridgeOptions {
     pub session_id: String,
     /// Refuse everything that changes the program.
     pub read_only: bool,
+    /// When no program is open: how the user can name one. The session is then an
+    /// empty stand-in that no call reaches.
+    pub no_program: Option<String>,
 }
 
 /// One open program, served to any number of callers.
@@ -105,6 +108,12 @@ impl Bridge {
     /// Refuses what may not run now, after its parameters were checked.
     pub(crate) fn admit(&self, method: &Method) -> Answer<()> {
         let effects = method.effects();
+        if let Some(advice) = &self.options.no_program
+            && method.domain() != "bridge"
+        {
+            let message = format!("no program is open; {advice}");
+            return Err(BridgeError::new(ErrorCode::ProgramNotOpen, message).at_method());
+        }
         if self.options.read_only && effects.mutates_program {
             let message = "the bridge was started with read_only=true, so nothing may be changed";
             return Err(BridgeError::new(ErrorCode::ReadOnly, message).at_method());

@@ -32,6 +32,7 @@ pub enum ErrorCode {
     ReadOnly,
     UnknownMethod,
     NotFound,
+    ProgramNotOpen,
     AnalysisInProgress,
     AnalysisAlreadyRunning,
     CommentExists,
@@ -73,6 +74,7 @@ impl ErrorCode {
         ErrorCode::ReadOnly,
         ErrorCode::UnknownMethod,
         ErrorCode::NotFound,
+        ErrorCode::ProgramNotOpen,
         ErrorCode::AnalysisInProgress,
         ErrorCode::AnalysisAlreadyRunning,
         ErrorCode::CommentExists,
@@ -146,6 +148,9 @@ impl ErrorCode {
                 404,
                 "the selected thing does not exist; details.resource names its kind",
             ),
+            Self::ProgramNotOpen => {
+                ("program_not_open", 409, "the bridge was started without a file")
+            }
             Self::AnalysisInProgress => {
                 ("analysis_in_progress", 409, "a write came while analysis runs")
             }

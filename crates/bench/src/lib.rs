@@ -7,6 +7,7 @@ pub mod figures;
 pub mod floor;
 pub mod ours;
 pub mod report;
+pub mod requests;
 pub mod run;
 pub mod score;
 pub mod subject;

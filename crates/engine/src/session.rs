@@ -56,6 +56,17 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
+    /// A session over nothing, for a server that was started before a file was named.
+    pub fn empty() -> Result<Session, LanguageError> {
+        let info = program::ProgramInfo {
+            language_id: "x86:LE:64:default".into(),
+            compiler_spec_id: "gcc".into(),
+            address_bits: 64,
+            ..program::ProgramInfo::default()
+        };
+        Session::from_program(Program::new(info, false, program::DataOrganization::default()))
+    }
+
     /// A session over a program that is already loaded. It has no project.
     pub fn from_program(program: Program) -> Result<Session, LanguageError> {
         Session::with_project(program, Opened::default())

@@ -1,9 +1,11 @@
 //! What people read when the server is up: how to connect to it.
 
 use server::Running;
+use server::config::{Config, ToolNames};
 
 /// Lines for the error stream: where we listen, and what to paste where.
-pub fn connect_lines(program: &str, running: &Running, has_token: bool) -> String {
+pub fn connect_lines(program: &str, running: &Running, config: &Config) -> String {
+    let has_token = config.token.is_some();
     let mut lines = vec![format!("Serving {program}. Press Ctrl-C to end.")];
     if let Some(url) = &running.websocket {
         lines.push(format!("  WebSocket    {url}"));
@@ -11,6 +13,9 @@ pub fn connect_lines(program: &str, running: &Running, has_token: bool) -> Strin
     if let Some(url) = &running.mcp {
         lines.push(format!("  MCP          {url}"));
         lines.extend(mcp_lines(url, has_token));
+        if config.tools.names == ToolNames::Dotted {
+            lines.push("               (Cursor refuses dots in tool names: start with tool_names=underscore)".into());
+        }
     }
     if let Some(url) = &running.websocket {
         let header = if has_token { " -H 'Authorization: Bearer TOKEN'" } else { "" };

@@ -5,10 +5,17 @@ use engine::{Format, LoadOptions, OpenOptions, ProjectChoice, Session};
 use etcetera::BaseStrategy;
 use server::config::{Config, LoaderChoice, ProjectPlace};
 
-/// Opens the file, without analysing it: from its project when it has one.
+/// What a client reads when there is no file, for the person who set it up.
+pub const HOW_TO_NAME_A_FILE: &str = "write its path after stdio in the command that starts the bridge \
+     (ghidra-bridge stdio FILE, in MCP settings \"args\": [\"stdio\", \"/path/of/FILE\"]) and start it again";
+
+/// Opens the file, without analysing it: from its project when it has one. Without a file
+/// there is an empty session.
 pub fn open(config: &Config) -> anyhow::Result<Session> {
     let opening = &config.opening;
-    let file = opening.file.as_ref().context("name the file to open: ghidra-bridge stdio FILE")?;
+    let Some(file) = &opening.file else {
+        return Session::empty().context("the empty session cannot be made");
+    };
     let load = LoadOptions {
         language: opening.language.clone(),
         base: opening.base,

@@ -6,7 +6,7 @@ use api::{Bridge, BridgeOptions};
 use engine::{AnalysisKind, Session};
 use serde_json::{Value, json};
 use server::config::{AnalysisMode, Command, Config, Outbound};
-use server::{Bound, RequestLog, Running, Service, Stop};
+use server::{Bound, RequestLog, Running, Service, Signals, Stop};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let service = Service::new(bridge, config, log, stop.clone());
     let served = runtime.block_on(async {
         tokio::spawn(save_early(stop.clone(), session.clone()));
-        tokio::spawn(end_on_signals(stop));
+        tokio::spawn(end_on_signals(Signals::catch(), stop));
         if let Some(outbound) = &config.outbound {
             return serve_outbound(config, outbound, &session, &service).await;
         }
@@ -78,6 +78,7 @@ fn options(config: &Config, session: &Session) -> BridgeOptions {
     BridgeOptions {
         session_id: config.session_id.clone().unwrap_or(default),
         read_only: config.read_only,
+        no_program: config.opening.file.is_none().then(|| opening::HOW_TO_NAME_A_FILE.to_owned()),
     }
 }
 
@@ -87,7 +88,7 @@ async fn serve_sockets(
     service: &Arc<Service>,
 ) -> anyhow::Result<()> {
     let bound = Bound::take(config).await?;
-    analyse_first(config, session).await;
+    analyse_first(config, session, service).await;
     let running = bound.serve(config, service);
     announce(config, session, service, &running);
     analyse_beside(config, session);
@@ -100,8 +101,12 @@ async fn serve_pipes(
     session: &Session,
     service: &Arc<Service>,
 ) -> anyhow::Result<()> {
-    analyse_first(config, session).await;
-    analyse_beside(config, session);
+    if config.opening.file.is_some() {
+        analyse_first(config, session, service).await;
+        analyse_beside(config, session);
+    } else {
+        say(&format!("No program is open: {}.", opening::HOW_TO_NAME_A_FILE));
+    }
     let input = tokio::io::BufReader::with_capacity(64 << 10, tokio::io::stdin());
     server::serve_stdio(input, tokio::io::stdout(), Arc::clone(service)).await;
     Ok(())
@@ -113,11 +118,14 @@ async fn serve_outbound(
     session: &Session,
     service: &Arc<Service>,
 ) -> anyhow::Result<()> {
-    let stream = server::connect(outbound, config.token.as_ref(), config.limits).await?;
+    let stream = tokio::select! {
+        stream = server::connect(outbound, config.token.as_ref(), config.limits) => stream?,
+        () = service.stop().stopped() => return Ok(()),
+    };
     if let Some(deadline) = outbound.exit_deadline {
-        tokio::spawn(enforce(deadline, service.stopped(), session.clone()));
+        tokio::spawn(enforce(deadline, service.stop().clone(), session.clone()));
     }
-    analyse_first(config, session).await;
+    analyse_first(config, session, service).await;
     let url = server::redacted(&outbound.url);
     print_ready(&json!({ "ws": url }), config, session, service);
     say(&format!("Serving {} to {url}. Press Ctrl-C to end.", service.program_name()));
@@ -140,14 +148,18 @@ async fn enforce(deadline: Duration, stop: Stop, session: Session) {
     });
 }
 
-async fn analyse_first(config: &Config, session: &Session) {
+async fn analyse_first(config: &Config, session: &Session, service: &Service) {
     if config.opening.analysis != AnalysisMode::Wait || session.analysis_status().analyzed {
         return;
     }
     start_analysis(session);
     let session = session.clone();
-    // A panic while drawing must not keep the program from being served.
-    let _ = tokio::task::spawn_blocking(move || progress::follow(&session)).await;
+    let analysis = tokio::task::spawn_blocking(move || progress::follow(&session));
+    tokio::select! {
+        // A panic while drawing must not keep the program from being served.
+        _ = analysis => {}
+        () = service.stop().stopped() => {}
+    }
 }
 
 fn analyse_beside(config: &Config, session: &Session) {
@@ -170,7 +182,7 @@ fn announce(config: &Config, session: &Session, service: &Service, running: &Run
     let addresses = json!({ "ws": running.websocket, "mcp": running.mcp });
     print_ready(&addresses, config, session, service);
     say_project(session);
-    say(&hints::connect_lines(&service.program_name(), running, config.token.is_some()));
+    say(&hints::connect_lines(&service.program_name(), running, config));
 }
 
 /// Where edits go.
@@ -206,10 +218,9 @@ fn print_ready(addresses: &Value, config: &Config, session: &Session, service: &
 }
 
 /// The first signal ends the server in good order, the second at once.
-async fn end_on_signals(stop: Stop) {
-    server::watch_signals(stop.clone()).await;
-    if stop.is_stopped() {
-        server::watch_signals(Stop::new()).await;
-        std::process::exit(130);
-    }
+async fn end_on_signals(mut signals: Signals, stop: Stop) {
+    signals.next().await;
+    stop.stop();
+    signals.next().await;
+    std::process::exit(130);
 }

@@ -20,5 +20,6 @@ pub use mcp::stdio::serve as serve_stdio;
 pub use mcp::tools::Catalog;
 pub use running::{Bound, Running};
 pub use service::Service;
-pub use shutdown::{Stop, watch_signals};
+pub use shutdown::{Signals, Stop};
 pub use websocket::outbound::{OutboundError, connect, redacted, serve as serve_outbound};
+pub use websocket::whole_frames;

@@ -2,6 +2,8 @@
 //! transports that carry them.
 
 mod answer;
+#[cfg(test)]
+mod fault_tests;
 mod help;
 mod http;
 pub(crate) mod listener;

@@ -17,6 +17,9 @@ pub struct Service {
     pub(crate) limits: Limits,
     pub(crate) log: RequestLog,
     pub(crate) stop: Stop,
+    /// Makes every request hit a fault, to see what clients get then.
+    #[cfg(test)]
+    pub(crate) faulty: std::sync::atomic::AtomicBool,
 }
 
 impl Service {
@@ -29,7 +32,15 @@ impl Service {
             limits: config.limits,
             log,
             stop,
+            #[cfg(test)]
+            faulty: std::sync::atomic::AtomicBool::new(false),
         })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn fail_if_told(&self) {
+        let faulty = self.faulty.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(!faulty, "a fault with a secret detail");
     }
 
     /// The session's id.
@@ -43,8 +54,8 @@ impl Service {
     }
 
     /// The signal that ends it.
-    pub fn stopped(&self) -> Stop {
-        self.stop.clone()
+    pub fn stop(&self) -> &Stop {
+        &self.stop
     }
 
     /// Whether a method may change anything, the session included.

@@ -39,31 +39,46 @@ impl Stop {
     }
 }
 
-/// Raises the signal on SIGINT and SIGTERM (Ctrl-C where there are no signals).
-pub async fn watch_signals(stop: Stop) {
-    tokio::select! {
-        () = termination() => stop.stop(),
-        () = stop.stopped() => {}
-    }
+/// The signals that end programs: SIGINT and SIGTERM, Ctrl-C where there are none.
+/// They are caught from the moment this is made, not only while somebody waits.
+pub struct Signals {
+    #[cfg(unix)]
+    caught: Option<[tokio::signal::unix::Signal; 2]>,
 }
 
-#[cfg(unix)]
-async fn termination() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+impl Signals {
+    /// Begins to catch them. Must be called inside of the runtime.
+    #[cfg(unix)]
+    pub fn catch() -> Signals {
+        use tokio::signal::unix::{SignalKind, signal};
+        let interrupt = signal(SignalKind::interrupt());
+        let terminate = signal(SignalKind::terminate());
+        Signals { caught: interrupt.ok().zip(terminate.ok()).map(|(a, b)| [a, b]) }
     }
-}
 
-#[cfg(not(unix))]
-async fn termination() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+    /// Begins to catch them. Must be called inside of the runtime.
+    #[cfg(not(unix))]
+    pub fn catch() -> Signals {
+        Signals {}
+    }
+
+    /// Waits for the next one; forever where none can be caught.
+    #[cfg(unix)]
+    pub async fn next(&mut self) {
+        let Some([interrupt, terminate]) = &mut self.caught else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+
+    /// Waits for the next one; forever where none can be caught.
+    #[cfg(not(unix))]
+    pub async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }

@@ -8,6 +8,8 @@ mod handshake;
 pub(crate) mod outbound;
 mod outbox;
 
+pub use frame::whole_frames;
+
 use crate::service::Service;
 use bytes::BytesMut;
 use handshake::{Door, Refusal};

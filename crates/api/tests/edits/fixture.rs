@@ -19,7 +19,7 @@ pub fn open(name: &str) -> Fixture {
     let session = Session::open(&testkit::fixture(name), &OpenOptions::default()).expect(name);
     session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
     assert!(session.wait_for_analysis(Duration::from_secs(120)), "{name} is analysed");
-    let options = BridgeOptions { session_id: "s1".to_owned(), read_only: false };
+    let options = BridgeOptions { session_id: "s1".to_owned(), ..BridgeOptions::default() };
     Fixture { bridge: Bridge::new(session.clone(), options), session }
 }
 

@@ -18,6 +18,7 @@ const OUT_OF_REACH: &[(&str, &str)] = &[
     ("not_implemented", "goes away with the last pending method"),
     ("cancelled", "the client that it is for is gone"),
     ("internal_error", "a fault of the bridge that nobody knows how to provoke"),
+    ("program_not_open", "only a bridge without a file answers it; tested over pipes"),
     ("missing_method", "the envelope of each transport refuses a blank name before"),
 ];
 

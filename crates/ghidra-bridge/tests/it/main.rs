@@ -2,8 +2,11 @@
 //! clients for agreement.
 
 mod calls;
+mod load;
+mod long_calls;
 mod mcp_eras;
 mod mcp_http;
+mod mcp_schema;
 mod mcp_tools;
 mod outbound;
 mod pipes;
@@ -11,8 +14,10 @@ mod post;
 mod project;
 mod raw;
 mod rmcp_client;
+mod security;
 mod shutdown;
 mod startup;
+mod websocket_cases;
 mod websocket_frames;
 mod websocket_handshake;
 mod websocket_messages;

@@ -64,17 +64,39 @@ impl Host {
         self.read()
     }
 
+    /// Sends the signal that service managers end programs with.
+    #[cfg(unix)]
+    fn terminate(&self) {
+        terminate(&self.child);
+    }
+
     fn ends_well(mut self) -> String {
-        let began = Instant::now();
-        while self.child.try_wait().expect("a child").is_none() {
-            assert!(began.elapsed() < Duration::from_secs(10), "it must end");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        ends_within(&mut self.child, Duration::from_secs(10));
         let output = self.child.wait_with_output().expect("a child");
         assert!(output.status.success(), "{output:?}");
         let [out, errors] =
             [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("text"));
         out + &errors
+    }
+}
+
+#[cfg(unix)]
+fn terminate(child: &Child) {
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+}
+
+fn ends_within(child: &mut Child, limit: Duration) -> std::process::ExitStatus {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return status;
+        }
+        if began.elapsed() > limit {
+            let _ = child.kill();
+            panic!("it still runs after {limit:?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -157,4 +179,95 @@ fn a_host_that_is_not_there_is_one_line() {
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert_eq!(text.trim_end().lines().count(), 1, "{text}");
     assert!(text.contains(&address.to_string()) && !text.contains("hidden"), "{text}");
+}
+
+/// A host that does what it likes with the first connection.
+fn rude_host(behave: impl FnOnce(TcpStream) + Send + 'static) -> Child {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("ws_url=ws://{}/x?key=hidden", listener.local_addr().expect("bound"));
+    let child = Command::new(program())
+        .arg("ws")
+        .arg(sample())
+        .args([url.as_str(), "token=sesame"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    behave(listener.accept().expect("it connects").0);
+    child
+}
+
+#[test]
+fn a_host_that_refuses_is_one_line() {
+    for answer in [
+        "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+        "nonsense\r\n\r\n",
+        "",
+    ] {
+        let mut child = rude_host(move |mut stream| {
+            let mut head = [0; 4096];
+            let _ = std::io::Read::read(&mut stream, &mut head);
+            let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
+        });
+        let status = ends_within(&mut child, Duration::from_secs(10));
+        let output = child.wait_with_output().expect("a child");
+        let text = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(status.code(), Some(2), "{answer:?}: {text}");
+        assert_eq!(text.trim_end().lines().count(), 1, "{answer:?}: {text}");
+        assert!(!text.contains("hidden") && !text.contains("sesame"), "{text}");
+        assert!(output.stdout.is_empty(), "it was never ready");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_ends_it_while_it_connects() {
+    let (keep, kept) = std::sync::mpsc::channel();
+    // The host takes the connection and never answers.
+    let mut child = rude_host(move |stream| keep.send(stream).expect("kept"));
+    let _stream = kept.recv().expect("it connects");
+    std::thread::sleep(Duration::from_millis(300));
+    terminate(&child);
+    assert!(ends_within(&mut child, Duration::from_secs(5)).success());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_says_goodbye_to_the_host() {
+    let mut host = Host::start(&["exit_deadline_sec=20"]);
+    host.read();
+    host.terminate();
+    loop {
+        match host.socket.read().expect("a close") {
+            Message::Close(Some(frame)) => break assert_eq!(u16::from(frame.code), 1001),
+            Message::Ping(_) => {}
+            other => panic!("a close, not {other:?}"),
+        }
+    }
+    let _ = host.socket.flush();
+    host.ends_well();
+}
+
+#[test]
+#[cfg(unix)]
+fn an_end_that_takes_too_long_is_cut_short() {
+    let mut host = Host::start(&["exit_deadline_sec=1"]);
+    host.read();
+    // More answers than any socket holds, and nobody who reads them: saying
+    // goodbye would take its ten seconds.
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"interface.get"}"#;
+    for _ in 0..200 {
+        host.socket.send(Message::text(request)).expect("it takes messages");
+    }
+    std::thread::sleep(Duration::from_millis(1500));
+    let began = Instant::now();
+    host.terminate();
+    let status = ends_within(&mut host.child, Duration::from_secs(20));
+    assert_eq!(status.code(), Some(1), "after {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    let output = host.child.wait_with_output().expect("a child");
+    let text = String::from_utf8(output.stderr).expect("text");
+    assert!(text.contains("exit_deadline_sec"), "{text}");
 }

@@ -14,10 +14,13 @@ struct Pipes {
 
 impl Pipes {
     fn start(arguments: &[&str]) -> Pipes {
+        let sample = sample();
+        let file = sample.to_str().expect("a name");
+        Pipes::run(&[&["stdio", file, "project=none"], arguments].concat())
+    }
+
+    fn run(arguments: &[&str]) -> Pipes {
         let mut child = Command::new(program())
-            .arg("stdio")
-            .arg(sample())
-            .arg("project=none")
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -194,4 +197,59 @@ fn a_client_can_end_the_session() {
     let reply = pipes.request("tools/call", params);
     assert_eq!(reply["result"]["structuredContent"]["result"], json!({"shutdown": true}));
     assert!(pipes.child.wait().expect("a child").success());
+}
+
+#[test]
+fn without_a_file_every_answer_says_how_to_name_one() {
+    for arguments in [&["stdio"][..], &["--stdio"], &["stdio", "tool_schemas=full"]] {
+        let mut pipes = Pipes::run(arguments);
+        pipes.request("server/discover", modern(json!({})));
+        let tools = pipes.request("tools/list", modern(json!({})));
+        assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(15));
+        let mut call = |tool: &str, operation: &str, params: Value| {
+            let arguments = json!({"operation": operation, "params": params});
+            let call = modern(json!({"name": tool, "arguments": arguments}));
+            pipes.request("tools/call", call)["result"].take()
+        };
+        let address = json!({"selector": {"address": "main"}});
+        for (tool, operation, params) in [
+            ("ghidra.program", "get", json!({})),
+            ("ghidra.function", "list", json!({})),
+            ("ghidra.analysis", "get", json!({})),
+            ("ghidra.address", "resolve", json!({"selector": {"address": "main"}})),
+            ("ghidra.listing", "instruction.get", address),
+        ] {
+            let result = call(tool, operation, params);
+            let error = &result["structuredContent"];
+            if error["code"] == "invalid_enum" || error["code"] == "missing_field" {
+                panic!("the test asks wrongly: {error}");
+            }
+            assert_eq!(result["isError"], true, "{result}");
+            assert_eq!(
+                (&error["status"], &error["code"]),
+                (&json!(409), &json!("program_not_open"))
+            );
+            assert_eq!(error["target"], "/operation");
+            let message = error["message"].as_str().expect("a message");
+            assert!(message.contains("ghidra-bridge stdio FILE"), "{message}");
+        }
+        // What needs no program works, and so does help.
+        let session = call("ghidra.bridge", "get", json!({}));
+        assert_eq!(session["structuredContent"]["result"]["program_name"], "");
+        let help = pipes.request("tools/call", modern(json!({"name": "ghidra.help"})));
+        assert_eq!(help["result"]["isError"], false);
+        let (rest, took) = pipes.end();
+        assert_eq!(rest, "");
+        assert!(took < Duration::from_secs(3), "{took:?}");
+    }
+    // A batch cannot get round it.
+    let mut pipes = Pipes::run(&["stdio"]);
+    let item = json!({"method": "program.get", "arguments": {}});
+    let params = json!({"items": [item]});
+    let call = modern(
+        json!({"name": "ghidra.batch", "arguments": {"operation": "execute", "params": params}}),
+    );
+    let reply = pipes.request("tools/call", call);
+    assert!(reply.to_string().contains("program_not_open"), "{reply}");
+    pipes.end();
 }

@@ -85,3 +85,49 @@ fn signals_end_it_in_good_order() {
         drop(idle);
     }
 }
+
+/// Whether a thread of that process analyses.
+#[cfg(target_os = "linux")]
+fn analyses(child: &Child) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", child.id())) else { return false };
+    threads.flatten().any(|thread| {
+        std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name == "analysis\n")
+    })
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_ends_it_while_it_analyses_first() {
+    // Its own tests are the largest program at hand.
+    let large = std::env::current_exe().expect("a path");
+    let mut child = Command::new(program())
+        .arg("serve")
+        .arg(large)
+        .args(["ws_port=0", "mcp_port=0", "project=none", "analysis=wait"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let began = Instant::now();
+    while !analyses(&child) {
+        assert!(began.elapsed() < Duration::from_secs(60), "it analyses before it serves");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(analyses(&child), "it still does");
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    assert!(ended(&mut child, 3 * SOON).success());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_right_after_the_ready_line_is_caught() {
+    for _ in 0..10 {
+        let (mut child, _) = start("serve", &SERVE);
+        let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        assert!(ended(&mut child, SOON).success());
+    }
+}

@@ -4,6 +4,7 @@ use crate::service::Service;
 use api::CancelToken;
 use mcp::{Call, Era, Failure, Implementation, Shape};
 use serde_json::{Map, Value, json};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::tools::{CONTRACT_URI, Catalog};
 
@@ -68,8 +69,15 @@ impl Request {
         }
     }
 
-    /// Carries it out.
+    /// Carries it out. A fault of ours becomes an error that tells nothing of our inside.
     pub fn answer(self, service: &Service, cancel: CancelToken) -> Result<Answer, Failure> {
+        catch_unwind(AssertUnwindSafe(|| self.carry_out(service, cancel)))
+            .unwrap_or_else(|_| Err(Failure::internal()))
+    }
+
+    fn carry_out(self, service: &Service, cancel: CancelToken) -> Result<Answer, Failure> {
+        #[cfg(test)]
+        service.fail_if_told();
         let Request { era, shape, call } = self;
         let catalog = &service.catalog;
         let mut failed = false;

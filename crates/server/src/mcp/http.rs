@@ -40,14 +40,33 @@ pub(crate) struct Endpoint {
 
 type Reply = Response<Full<Bytes>>;
 
-/// Answers one HTTP request.
-pub(crate) async fn handle(
+/// Answers one HTTP request. The work is a task of its own, begun at once, so that a
+/// client that sends and leaves is heard; `gone` is raised when it leaves.
+pub(crate) fn handle(
     endpoint: Arc<Endpoint>,
     request: Request<Incoming>,
-) -> Result<Reply, Infallible> {
+) -> impl Future<Output = Result<Reply, Infallible>> {
+    let gone = CancelToken::new();
+    let guard = CancelOnDrop(gone.clone());
+    let work = tokio::spawn(answer_request(endpoint, request, gone));
+    async move {
+        let reply = work.await.unwrap_or_else(|_| {
+            let failure = Failure::internal();
+            json(status(&failure), &mcp::error_without_id(None, &failure))
+        });
+        drop(guard);
+        Ok(reply)
+    }
+}
+
+async fn answer_request(
+    endpoint: Arc<Endpoint>,
+    request: Request<Incoming>,
+    gone: CancelToken,
+) -> Reply {
     let started = Instant::now();
     let (parts, body) = request.into_parts();
-    let exchange = Exchange { endpoint: &endpoint, head: &parts };
+    let exchange = Exchange { endpoint: &endpoint, head: &parts, gone };
     let mut seen = Seen::default();
     let mut reply = match exchange.gate() {
         Err(refusal) => {
@@ -65,7 +84,7 @@ pub(crate) async fn handle(
         status: reply.status().as_u16(),
         elapsed: started.elapsed(),
     });
-    Ok(reply)
+    reply
 }
 
 /// What the log says about a request.
@@ -80,12 +99,14 @@ struct Seen {
 struct Exchange<'a> {
     endpoint: &'a Endpoint,
     head: &'a hyper::http::request::Parts,
+    /// Raised when the client leaves.
+    gone: CancelToken,
 }
 
 impl Exchange<'_> {
     /// Everything that is settled before the body is read.
     fn gate(&self) -> Result<(), Box<Reply>> {
-        let Exchange { endpoint, head } = self;
+        let Exchange { endpoint, head, .. } = self;
         if head.uri.path() != endpoint.path {
             return Err(Box::new(plain(StatusCode::NOT_FOUND, "There is no MCP here.\n")));
         }
@@ -185,16 +206,16 @@ impl Exchange<'_> {
         }
     }
 
-    /// When the client hangs up, this future is dropped: modern work is then
-    /// given up, while legacy work goes on without it.
+    /// Modern work is given up when the client leaves; legacy work is finished
+    /// without it.
     async fn carry_out(&self, request: answer::Request) -> Result<answer::Answer, Failure> {
         let service = &self.endpoint.service;
-        let cancel = CancelToken::new();
+        let cancel =
+            if request.ends_with_its_client() { self.gone.clone() } else { CancelToken::new() };
         if !request.is_long() {
             return request.answer(service, cancel);
         }
         let mutating = request.changes_something(&service.catalog);
-        let guard = request.ends_with_its_client().then(|| CancelOnDrop(cancel.clone()));
         let work = {
             let service = Arc::clone(service);
             tokio::task::spawn_blocking(move || {
@@ -203,7 +224,6 @@ impl Exchange<'_> {
             })
         };
         let (answer, ending) = work.await.map_err(|_| Failure::internal())?;
-        drop(guard);
         if ending {
             service.stop.stop_soon();
         }

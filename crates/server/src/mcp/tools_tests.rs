@@ -258,17 +258,8 @@ fn read_only_lists_only_what_reads() {
     assert_eq!(memory["annotations"]["readOnlyHint"], true);
 }
 
-/// A session over a program without any content.
 fn empty_session() -> engine::Session {
-    use engine::program::{DataOrganization, Program, ProgramInfo};
-    let info = ProgramInfo {
-        language_id: "x86:LE:64:default".into(),
-        compiler_spec_id: "gcc".into(),
-        address_bits: 64,
-        ..ProgramInfo::default()
-    };
-    let program = Program::new(info, false, DataOrganization::default());
-    engine::Session::from_program(program).expect("the language is built in")
+    engine::Session::empty().expect("the language is built in")
 }
 
 fn call(catalog: &Catalog, name: &str, arguments: Value) -> Result<Result<Value, Value>, i64> {

@@ -131,6 +131,10 @@ impl Conversation {
         }
         let control = matches!(opcode, Opcode::Close | Opcode::Ping | Opcode::Pong);
         if control && (!last || payload.len() > 125) {
+            // There is no sense in answering a close that is none.
+            if opcode == Opcode::Close {
+                return Err(End::Gone);
+            }
             return Err(unsupported("control frames are short and whole"));
         }
         match opcode {
@@ -147,7 +151,7 @@ impl Conversation {
             }
             Opcode::Pong => Ok(()),
             Opcode::Close => {
-                let (code, reason) = frame::read_close(&payload);
+                let (code, reason) = frame::read_close(&payload).ok_or(End::Gone)?;
                 Err(End::Close(code, reason))
             }
         }

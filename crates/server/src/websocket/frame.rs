@@ -35,6 +35,17 @@ pub(crate) enum FrameError {
     TooLong,
 }
 
+/// Reads a client's bytes as frames: how many of them are whole, and how many bytes
+/// are left. `None` when the bytes break the rules.
+pub fn whole_frames(bytes: &[u8], limit: usize) -> Option<(usize, usize)> {
+    let mut buffer = BytesMut::from(bytes);
+    let mut count = 0;
+    while decode(&mut buffer, limit).ok()?.is_some() {
+        count += 1;
+    }
+    Some((count, buffer.len()))
+}
+
 /// Takes the next frame off the buffer, or `None` while it is incomplete.
 pub(crate) fn decode(buffer: &mut BytesMut, limit: usize) -> Result<Option<Frame>, FrameError> {
     let Some((first, second)) = buffer.first().copied().zip(buffer.get(1).copied()) else {
@@ -135,20 +146,20 @@ pub(crate) fn close_payload(code: u16, reason: &str) -> Vec<u8> {
     payload
 }
 
-/// Reads the code and reason of a client's close frame. What it leaves out or
-/// gets wrong counts as a normal end.
-pub(crate) fn read_close(payload: &[u8]) -> (u16, String) {
-    let Some((code, reason)) = payload.split_first_chunk::<2>() else {
-        return (1000, "closed".into());
-    };
-    let code = match u16::from_be_bytes(*code) {
-        code @ (1000..=1003 | 1007..=1014 | 3000..=4999) => code,
-        _ => 1000,
-    };
-    match std::str::from_utf8(reason) {
-        Ok(reason) if !reason.is_empty() => (code, reason.to_owned()),
-        _ => (code, "closed".into()),
+/// Reads the code and reason of a client's close frame; what it leaves out counts
+/// as a normal end. `None` when it is no close frame by the rules: half a code, a
+/// code that may not be sent, or a reason that is not UTF-8.
+pub(crate) fn read_close(payload: &[u8]) -> Option<(u16, String)> {
+    if payload.is_empty() {
+        return Some((1000, "closed".into()));
     }
+    let (code, reason) = payload.split_first_chunk::<2>()?;
+    let code = u16::from_be_bytes(*code);
+    if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
+        return None;
+    }
+    let reason = std::str::from_utf8(reason).ok()?;
+    Some((code, if reason.is_empty() { "closed".into() } else { reason.to_owned() }))
 }
 
 #[cfg(test)]
@@ -233,12 +244,13 @@ mod tests {
 
     #[test]
     fn close_payloads() {
-        assert_eq!(read_close(&[]), (1000, "closed".into()));
-        assert_eq!(read_close(&[3]), (1000, "closed".into()));
-        assert_eq!(read_close(&close_payload(1000, "")), (1000, "closed".into()));
-        assert_eq!(read_close(&close_payload(4001, "bye")), (4001, "bye".into()));
-        assert_eq!(read_close(&close_payload(1005, "bye")), (1000, "bye".into()));
-        assert_eq!(read_close(&[0x0f, 0xa1, 0xff]), (4001, "closed".into()));
+        let told = |code, reason: &str| Some((code, reason.to_owned()));
+        assert_eq!(read_close(&[]), told(1000, "closed"));
+        assert_eq!(read_close(&close_payload(1000, "")), told(1000, "closed"));
+        assert_eq!(read_close(&close_payload(4001, "bye")), told(4001, "bye"));
+        for bad in [vec![3], close_payload(1005, "bye"), vec![0x0f, 0xa1, 0xff]] {
+            assert_eq!(read_close(&bad), None, "{bad:?}");
+        }
         let long = "\u{e9}".repeat(100);
         let payload = close_payload(1003, &long);
         assert_eq!(payload.len(), 124, "cut at a character, within 125 bytes");

@@ -21,16 +21,27 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_conf
 
 /// Connecting and shaking hands may take this long.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
-/// A message may take this long to get out.
-const SEND_LIMIT: Duration = Duration::from_secs(30);
-/// A ping may take this long to get out.
-const PING_LIMIT: Duration = Duration::from_secs(10);
+/// How long a message, and a ping, may take to get out.
+const SENDING: SendLimits =
+    SendLimits { message: Duration::from_secs(30), ping: Duration::from_secs(10) };
 /// How often the peer is pinged.
 const PING_PAUSE: Duration = Duration::from_secs(5);
 /// How long the end of the connection may take.
 const FAREWELL: Duration = Duration::from_secs(10);
 
 type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+#[derive(Clone, Copy)]
+struct SendLimits {
+    message: Duration,
+    ping: Duration,
+}
+
+impl SendLimits {
+    fn of(self, message: &Outgoing) -> Duration {
+        if *message == Outgoing::Ping { self.ping } else { self.message }
+    }
+}
 
 /// Why the other server could not be reached, in one line without secrets.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +97,7 @@ pub async fn serve(stream: Stream, service: Arc<Service>) {
     let (sink, source) = stream.split();
     let dialogue = Dialogue::begin(Arc::clone(&service));
     let outbox = Arc::clone(&dialogue.outbox);
-    let writer = tokio::spawn(send_all(sink, Arc::clone(&outbox)));
+    let writer = tokio::spawn(send_all(sink, Arc::clone(&outbox), SENDING));
     let pings = tokio::spawn(ping(Arc::clone(&outbox)));
     tokio::select! {
         () = listen(source, &dialogue) => outbox.abandon(),
@@ -131,17 +142,18 @@ async fn ping(outbox: Arc<Outbox>) {
 }
 
 /// Sends until the outbox ends. What cannot be sent in time ends it.
-async fn send_all(mut sink: SplitSink<Stream, Message>, outbox: Arc<Outbox>) {
+async fn send_all(mut sink: SplitSink<Stream, Message>, outbox: Arc<Outbox>, limits: SendLimits) {
     while let Some(messages) = outbox.take().await {
+        let patience = messages.iter().map(|message| limits.of(message)).max();
         for message in messages {
-            let limit = if message == Outgoing::Ping { PING_LIMIT } else { SEND_LIMIT };
+            let limit = limits.of(&message);
             let sent = timeout(limit, sink.feed(frame(message))).await;
             if !matches!(sent, Ok(Ok(()))) {
                 outbox.abandon();
                 return;
             }
         }
-        if !matches!(timeout(SEND_LIMIT, sink.flush()).await, Ok(Ok(()))) {
+        if !matches!(timeout(patience.unwrap_or(limits.message), sink.flush()).await, Ok(Ok(()))) {
             outbox.abandon();
             return;
         }
@@ -177,5 +189,45 @@ mod tests {
         ] {
             assert_eq!(redacted(url), shown);
         }
+    }
+
+    /// A writer towards a peer that never reads.
+    async fn unread(limits: SendLimits) -> (Arc<Outbox>, tokio::task::JoinHandle<()>, TcpStream) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let near = TcpStream::connect(address).await.expect("it listens");
+        let (far, _) = listener.accept().await.expect("a connection");
+        let role = tokio_tungstenite::tungstenite::protocol::Role::Client;
+        let stream =
+            WebSocketStream::from_raw_socket(MaybeTlsStream::Plain(near), role, None).await;
+        let outbox = Arc::new(Outbox::default());
+        let writer = tokio::spawn(send_all(stream.split().0, Arc::clone(&outbox), limits));
+        (outbox, writer, far)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_cannot_be_sent_in_time_ends_the_connection() {
+        let short = Duration::from_millis(200);
+        let (outbox, writer, far) =
+            unread(SendLimits { message: short, ping: Duration::from_secs(60) }).await;
+        // More than the sockets on both sides hold.
+        outbox.push(Outgoing::Text("x".repeat(64 << 20)));
+        timeout(Duration::from_secs(20), writer).await.expect("in time").expect("it ends");
+        assert!(outbox.has_ended() && !outbox.has_said_goodbye());
+        drop(far);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_is_taken_does_not() {
+        let limits = SendLimits { message: Duration::from_secs(20), ping: Duration::from_secs(20) };
+        let (outbox, writer, mut far) = unread(limits).await;
+        let reader = tokio::spawn(async move {
+            tokio::io::copy(&mut far, &mut tokio::io::sink()).await.expect("bytes")
+        });
+        outbox.push(Outgoing::Text("x".repeat(8 << 20)));
+        outbox.push(Outgoing::Ping);
+        outbox.push(Outgoing::Close(1000, "bye".into()));
+        writer.await.expect("it ends");
+        assert!(reader.await.expect("it reads") > 8 << 20);
     }
 }

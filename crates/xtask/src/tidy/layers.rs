@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const FOR_TESTS: &[(&str, &str)] = &[("analysis", "loader"), ("decompiler", "loader")];
 
 /// Crates for development only; they may depend on any other.
-const TOOLS: &[&str] = &["testkit", "bench", "xtask"];
+const TOOLS: &[&str] = &["testkit", "trials", "bench", "xtask"];
 
 /// Foreign crates that only some of ours may name. Tools may name them all,
 /// except where `tools` says otherwise.

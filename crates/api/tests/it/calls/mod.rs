@@ -26,7 +26,7 @@ fn session_of(program: program::Program) -> engine::Session {
 }
 
 fn serve(session: engine::Session) -> Bridge {
-    Bridge::new(session, BridgeOptions { session_id: "s1".to_owned(), read_only: false })
+    Bridge::new(session, BridgeOptions { session_id: "s1".to_owned(), ..BridgeOptions::default() })
 }
 
 /// A call whose reply fits its schema. A projection into nested objects may leave out what

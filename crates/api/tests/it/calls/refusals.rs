@@ -258,8 +258,10 @@ fn unknown_methods_are_named_with_the_nearest_known_one() {
 #[test]
 fn a_read_only_bridge_changes_nothing() {
     let session = engine::Session::from_program(super::sample::program()).expect("opens");
-    let bridge =
-        Bridge::new(session, BridgeOptions { session_id: "s".to_owned(), read_only: true });
+    let bridge = Bridge::new(
+        session,
+        BridgeOptions { session_id: "s".to_owned(), read_only: true, ..BridgeOptions::default() },
+    );
     let write = json!({"resource": {"address": "1", "type": "eol", "text": "t"}});
     assert_eq!(
         bad(&bridge, "comment.create", write.clone()),

@@ -1,0 +1,26 @@
+//! Trials: one function for each entrance that strangers' bytes come through. It
+//! takes any bytes, and panics when something does not hold. Fuzz targets and a
+//! test with random bytes run the same functions.
+
+mod calls;
+mod messages;
+mod programs;
+
+pub use calls::{addresses, comments, cursors};
+pub use messages::{frames, json_rpc, mcp_request};
+pub use programs::{code, files};
+
+/// Takes any bytes, and panics when something does not hold.
+pub type Trial = fn(&[u8]);
+
+/// Every trial with its name.
+pub const ALL: &[(&str, Trial)] = &[
+    ("json_rpc", json_rpc),
+    ("mcp_request", mcp_request),
+    ("frames", frames),
+    ("cursors", cursors),
+    ("addresses", addresses),
+    ("comments", comments),
+    ("files", files),
+    ("code", code),
+];

@@ -1,0 +1,142 @@
+//! Every trial with a bounded number of inputs: examples of what is right, the
+//! same with bytes changed, and plain noise. Always the same ones.
+
+/// Bytes that mean something to a parser.
+const SALT: &[u8] = b"{}[]\",:\\0-e\xff\0";
+
+/// A small generator, so that a failure can be repeated.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+
+    fn noise(&mut self, most: usize) -> Vec<u8> {
+        (0..self.below(most)).map(|_| self.next() as u8).collect()
+    }
+
+    /// Changes, drops, doubles or swaps in a few bytes.
+    fn damage(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        for _ in 0..=self.below(4) {
+            let at = self.below(bytes.len());
+            match self.below(4) {
+                0 if !bytes.is_empty() => bytes[at] = self.next() as u8,
+                1 if !bytes.is_empty() => drop(bytes.remove(at)),
+                2 => bytes.truncate(at),
+                _ => bytes.insert(at, SALT[self.below(SALT.len())]),
+            }
+        }
+        bytes
+    }
+}
+
+/// Runs a trial over examples and what becomes of them.
+fn run(name: &str, rounds: usize, examples: &[Vec<u8>]) {
+    let trial = trials::ALL.iter().find(|(known, _)| *known == name).expect("a trial").1;
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    trial(&[]);
+    examples.iter().for_each(|example| trial(example));
+    for _ in 0..rounds {
+        trial(&dice.noise(200));
+        if !examples.is_empty() {
+            let example = &examples[dice.below(examples.len())];
+            trial(&dice.damage(example));
+        }
+    }
+}
+
+fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
+#[test]
+fn json_rpc() {
+    let examples = texts(&[
+        r#"{"jsonrpc":"2.0","id":1,"method":"program.get","params":{"a":[1,-2.5e3,"\u00e9\ud83d\ude00"]}}"#,
+        r#"{"jsonrpc":"2.0","method":"x"}"#,
+        r#"{"jsonrpc":"2.0","id":"a","result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"x","params":[]}"#,
+    ]);
+    run("json_rpc", 20_000, &examples);
+}
+
+#[test]
+fn mcp_request() {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let modern = format!(
+        "2026-07-28\ntools/call\n=?base64?Z2hpZHJhLmhlbHA=?=\n{{\"jsonrpc\":\"2.0\",\"id\":1,\
+         \"method\":\"tools/call\",\"params\":{{\"name\":\"ghidra.help\",{meta}}}}}"
+    );
+    let examples = texts(&[
+        &modern,
+        "2025-11-25\n\n\n{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"resources/read\",\"params\":{\"uri\":\"a\"}}",
+        "\n\n\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\"}}",
+    ]);
+    run("mcp_request", 20_000, &examples);
+}
+
+#[test]
+fn frames() {
+    let masked = |first: u8, payload: &[u8]| {
+        [&[first, 0x80 | payload.len() as u8, 0, 0, 0, 0][..], payload].concat()
+    };
+    let examples = [masked(0x81, b"{}"), masked(0x89, b""), masked(0x88, b"\x03\xe8")];
+    let all = examples.concat();
+    run("frames", 20_000, &[examples.to_vec(), vec![all]].concat());
+}
+
+#[test]
+fn cursors() {
+    run("cursors", 500, &texts(&["AAAAAAAAAAAAAAAAAAAAAAAA", "MTIzNDU2Nzg5MDEyMzQ1NiJ4Ig"]));
+}
+
+#[test]
+fn addresses() {
+    let examples =
+        ["ram:00100000", "ram::100008", "0x100000", "100000+4", "trial", "100010-0x8", "ram"];
+    run("addresses", 2_000, &texts(&examples));
+}
+
+#[test]
+fn comments() {
+    let mut dice = Dice(7);
+    let examples: Vec<Vec<u8>> =
+        (0..4).map(|_| (0..400).map(|_| dice.next() as u8).collect()).collect();
+    run("comments", 10, &examples);
+}
+
+#[test]
+fn files() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/bin");
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .expect("fixtures")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_file())
+        .collect();
+    paths.sort();
+    let examples: Vec<Vec<u8>> =
+        paths.iter().take(3).map(|path| std::fs::read(path).expect("bytes")).collect();
+    assert!(!examples.is_empty());
+    run("files", 60, &examples);
+}
+
+#[test]
+fn code() {
+    // Each language with noise, and with noise that begins like a function.
+    let mut dice = Dice(11);
+    for language in 0..6u8 {
+        for begin in [&b""[..], b"\x55\x48\x89\xe5"] {
+            let noise = dice.noise(600);
+            trials::code(&[&[language], begin, &noise].concat());
+        }
+    }
+}
