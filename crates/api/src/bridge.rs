@@ -161,7 +161,6 @@ impl Bridge {
             }
             (Handler::Write(_), State::Snapshot(_)) => return Err(BridgeError::internal()),
             (Handler::Control(run), _) => run(self, cx, params)?,
-            (Handler::Pending, _) => return Err(method.pending_error()),
         };
         drop_nulls(&mut reply);
         if let Some(selection) = &selection {

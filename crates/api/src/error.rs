@@ -46,7 +46,6 @@ pub enum ErrorCode {
     BatchRolledBack,
     Cancelled,
     InternalError,
-    NotImplemented,
 }
 
 impl ErrorCode {
@@ -88,7 +87,6 @@ impl ErrorCode {
         ErrorCode::BatchRolledBack,
         ErrorCode::Cancelled,
         ErrorCode::InternalError,
-        ErrorCode::NotImplemented,
     ];
 
     /// The word on the wire, the status, and when it is raised.
@@ -183,9 +181,6 @@ impl ErrorCode {
             Self::Cancelled => ("cancelled", 499, "the client gave the request up"),
             Self::InternalError => {
                 ("internal_error", 500, "a fault of the bridge; its log has the cause")
-            }
-            Self::NotImplemented => {
-                ("not_implemented", 501, "the method is described but not available yet")
             }
         }
     }

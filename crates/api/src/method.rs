@@ -98,8 +98,6 @@ pub(crate) enum Handler {
     Write(WriteFn),
     /// Over the bridge itself.
     Control(ControlFn),
-    /// Not available yet: described and checked, then refused.
-    Pending,
 }
 
 /// One row of the contract.
@@ -159,14 +157,6 @@ impl Method {
             encode(run(bridge, cx, decode(params)?)?)
         }));
         Method::build::<P, R>(name, text, effects, false, handler)
-    }
-
-    /// A write that is described and checked but not available yet.
-    pub(crate) fn pending_write<P: Request, R: Reply>(
-        name: &'static str,
-        text: &'static str,
-    ) -> Method {
-        Method::build::<P, R>(name, text, Effects::WRITE, true, Handler::Pending)
     }
 
     fn build<P: Request, R: Reply>(
@@ -344,12 +334,6 @@ impl Method {
         self.identity
     }
 
-    /// True when the method is described but not available yet.
-    #[must_use]
-    pub fn is_pending(&self) -> bool {
-        matches!(self.handler, Handler::Pending)
-    }
-
     /// True when a reply holds rows in `items`.
     pub(crate) fn is_list(&self) -> bool {
         self.list
@@ -381,12 +365,6 @@ impl Method {
     /// Unpacks objects that were sent as text; true when there were any.
     pub(crate) fn unpack_texts(&self, params: &mut Value) -> bool {
         self.checker.unpack_texts(params)
-    }
-
-    /// The refusal of a method that is not available yet.
-    pub(crate) fn pending_error(&self) -> BridgeError {
-        let message = format!("{} is described but not available in this version", self.name);
-        BridgeError::new(ErrorCode::NotImplemented, message).at_method()
     }
 }
 

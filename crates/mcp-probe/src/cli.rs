@@ -116,7 +116,7 @@ pub enum Verb {
 pub struct RecordArgs {
     #[command(flatten)]
     pub at: TargetArgs,
-    /// Port to listen on in front of an HTTP server (0: any)
+    /// Port to listen on in front of an HTTP or web socket server (0: any)
     #[arg(long, default_value_t = 0)]
     pub listen: u16,
     /// Start a new file when this many bytes are written

@@ -14,9 +14,10 @@ pub fn page(name: &str, surfaces: &[Surface]) -> String {
     let title = surfaces.first().map_or(name.to_string(), Surface::server);
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>{0}</title><style>{STYLE}</style></head><body><main><header><h1>{0}</h1><p class=\"dim\">{1}</p></header>",
+         <title>{2}</title><style>{STYLE}</style></head><body><main><header><h1>{0}</h1><p class=\"dim\">{1}</p></header>",
         escape(&title),
-        escape(name)
+        escape(name),
+        spell(&title, "", "")
     );
     for surface in surfaces {
         section(surface, &mut out);
@@ -25,8 +26,13 @@ pub fn page(name: &str, surfaces: &[Surface]) -> String {
     out
 }
 
-/// Text that is safe inside markup and attributes; what cannot be seen is spelled out.
+/// Text that is safe inside markup; what cannot be seen is spelled out.
 fn escape(text: &str) -> String {
+    spell(text, "<i class=\"ghost\">", "</i>")
+}
+
+/// The same with other marks around what is spelled out: a title takes no markup.
+fn spell(text: &str, before: &str, after: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -37,7 +43,7 @@ fn escape(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             '\n' => out.push('\n'),
             c if c.is_control() || is_hidden(c) => {
-                let _ = write!(out, "<i class=\"ghost\">U+{:04X}</i>", u32::from(c));
+                let _ = write!(out, "{before}U+{:04X}{after}", u32::from(c));
             }
             c => out.push(c),
         }
@@ -236,10 +242,12 @@ mod tests {
         let mut surface = Surface::new(Era::Legacy, "stdio", "2025-11-25");
         let tool = obj! { "name": "<script>alert(1)</script>", "description": "a\u{202e}b \" onload='x'", "inputSchema": obj! {} };
         surface.set("tools", vec![tool]);
+        surface.set("server", obj! { "name": "</title>\u{200b}", "version": "1" });
         let page = page("x", &[surface]);
         assert!(!page.contains("<script"));
         assert!(page.contains("&lt;script&gt;alert(1)"));
         assert!(page.contains("U+202E"));
         assert!(!page.contains("\u{202e}"));
+        assert!(page.contains("<title>&lt;/title&gt;U+200B"), "{page}");
     }
 }

@@ -44,7 +44,7 @@ pub fn markdown(registry: &Registry) -> String {
 }
 
 fn overview(registry: &Registry, out: &mut String) {
-    out.push_str("\n| method | MCP operation | effect | |\n|---|---|---|---|\n");
+    out.push_str("\n| method | MCP operation | effect |\n|---|---|---|\n");
     for method in registry.methods() {
         let name = method.name();
         let anchor = name.replace('.', "");
@@ -52,17 +52,13 @@ fn overview(registry: &Registry, out: &mut String) {
             true => "WebSocket only".to_owned(),
             false => format!("`{}` → `{}`", method.domain(), method.operation()),
         };
-        let pending = if method.is_pending() { "not available yet" } else { "" };
         let effect = method.effects().summary();
-        let _ = writeln!(out, "| [`{name}`](#{anchor}) | {operation} | {effect} | {pending} |");
+        let _ = writeln!(out, "| [`{name}`](#{anchor}) | {operation} | {effect} |");
     }
 }
 
 fn describe(method: &Method, out: &mut String) {
     let _ = write!(out, "\n### {}\n\n{}\n\n", method.name(), method.description());
-    if method.is_pending() {
-        out.push_str("Described and checked, but answers `not_implemented` in this version.\n\n");
-    }
     let effects = method.effects();
     let mut facts = vec![effects.summary().to_owned()];
     if !effects.allowed_during_analysis {

@@ -5,9 +5,6 @@ use std::collections::HashSet;
 use api::{Method, registry};
 use serde_json::Value;
 
-/// Described and checked, but not available yet. This list may only shrink.
-const PENDING: &[&str] = &[];
-
 #[test]
 fn fifty_six_methods_in_their_published_order() {
     let methods = registry().methods();
@@ -99,13 +96,6 @@ fn rows_are_well_formed() {
 fn forty_eight_old_and_three_new_methods_may_stand_in_a_batch() {
     let batchable = registry().methods().iter().filter(|method| method.batchable()).count();
     assert_eq!(batchable, 51);
-}
-
-#[test]
-fn pending_methods_are_exactly_the_listed_ones() {
-    let pending: Vec<&str> =
-        registry().methods().iter().filter(|m| m.is_pending()).map(Method::name).collect();
-    assert_eq!(pending, PENDING);
 }
 
 #[test]

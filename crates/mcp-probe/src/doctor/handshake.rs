@@ -170,6 +170,9 @@ async fn why_not(
                 .seen_all(matrix);
         return diagnosis.add(finding);
     }
+    if attempts.len() > 1 && attempts.iter().all(is_unknown) {
+        return diagnosis.add(not_mcp(attempts));
+    }
     match explain(exchange, context) {
         Some(finding) => diagnosis.add(with_hints(finding)),
         None => {
@@ -184,6 +187,25 @@ async fn why_not(
             );
         }
     }
+}
+
+/// Whether a JSON-RPC server said that it has no such method, by the code for it or
+/// in words that name the method.
+fn is_unknown(attempt: &Attempt) -> bool {
+    let Some(error) = attempt.exchange.as_ref().and_then(|exchange| exchange.error()) else {
+        return false;
+    };
+    let method = attempt.what.split(' ').next().unwrap_or_default();
+    let named = error.message.contains(method) && error.message.to_lowercase().contains("method");
+    error.code == Some(-32601) || named
+}
+
+fn not_mcp(attempts: &[Attempt]) -> Finding {
+    Finding::new("not-mcp", Severity::High, "this speaks JSON-RPC, and knows no handshake of MCP")
+        .seen_all(attempts.iter().map(|attempt| attempt.describe()))
+        .advise(
+            "Is it another service? Its own methods are called with: call --bare --method NAME.",
+        )
 }
 
 async fn unauthorized(

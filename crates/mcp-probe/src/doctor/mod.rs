@@ -28,12 +28,13 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 32] = [
+pub const RULES: [Rule; 33] = [
     Rule {
         name: "no-answer",
         about: "nothing answers: nothing listens, the process died, or it is silent",
     },
     Rule { name: "not-http", about: "something else than HTTP speaks at the address" },
+    Rule { name: "not-mcp", about: "JSON-RPC is spoken, and no handshake of MCP is known" },
     Rule { name: "http-404", about: "nothing at this path; the usual paths are tried" },
     Rule { name: "http-status", about: "an HTTP status that stands in the way" },
     Rule { name: "auth-401", about: "credentials are wanted" },

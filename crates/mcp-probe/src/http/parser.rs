@@ -32,6 +32,11 @@ impl Head {
         Some((parts.next()?, parts.next()?))
     }
 
+    /// Whether this asks for a web socket, or agrees to one.
+    pub fn upgrades_to_web_socket(&self) -> bool {
+        self.header("upgrade").is_some_and(|value| value.trim().eq_ignore_ascii_case("websocket"))
+    }
+
     /// Media type without parameters, in lower case.
     pub fn media_type(&self) -> String {
         let value = self.header("content-type").unwrap_or_default();
@@ -107,6 +112,11 @@ impl Parser {
         &self.buffer
     }
 
+    /// Takes them away: what follows is not HTTP.
+    pub fn take_pending(&mut self) -> Bytes {
+        self.buffer.split().freeze()
+    }
+
     /// Whether the stream may end here without anything being cut off.
     pub fn may_end(&self) -> bool {
         match self.state {
@@ -133,14 +143,7 @@ impl Parser {
                 self.state = State::ChunkSize;
                 self.next()
             }
-            State::Trailers => match self.line()? {
-                Some(line) if line.is_empty() => {
-                    self.state = State::Finished;
-                    self.next()
-                }
-                Some(_) => self.next(),
-                None => Ok(None),
-            },
+            State::Trailers => self.trailers(),
             State::UntilClose | State::Tunnel if self.buffer.is_empty() => Ok(None),
             State::UntilClose | State::Tunnel => {
                 Ok(Some(Event::Body(self.buffer.split().freeze())))
@@ -193,6 +196,17 @@ impl Parser {
             u64::from_str_radix(digits, 16).map_err(|_| format!("bad chunk size {line:?}"))?;
         self.state = if size == 0 { State::Trailers } else { State::Chunk(size) };
         self.next()
+    }
+
+    /// Lines after the last chunk are passed over, however many.
+    fn trailers(&mut self) -> Result<Option<Event>, String> {
+        while let Some(line) = self.line()? {
+            if line.is_empty() {
+                self.state = State::Head;
+                return Ok(Some(Event::End));
+            }
+        }
+        Ok(None)
     }
 
     fn head(&mut self) -> Result<Option<Event>, String> {
@@ -331,6 +345,18 @@ mod tests {
         let text = "GET / HTTP/1.1\r\n\r\nPOST /a HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}";
         let found = events(Role::Request, text, 5);
         assert_eq!(found, ["GET / HTTP/1.1", "end", "POST /a HTTP/1.1", "body {}", "end"]);
+    }
+
+    #[test]
+    fn many_trailers_need_no_stack() {
+        let mut text = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n".to_vec();
+        text.extend(b"a: b\r\n".repeat(1 << 20));
+        text.extend_from_slice(b"\r\n");
+        let mut parser = Parser::new(Role::Response);
+        parser.feed(&text);
+        assert!(matches!(parser.next(), Ok(Some(Event::Head(_)))));
+        assert!(matches!(parser.next(), Ok(Some(Event::End))));
+        assert!(parser.pending().is_empty());
     }
 
     #[test]

@@ -41,36 +41,44 @@ fn write_scalar(value: &Json, out: &mut String) {
 }
 
 fn write_text(text: &Text, out: &mut String) {
-    out.push('"');
     match text.raw() {
-        Some(raw) => out.push_str(raw),
-        None => escape(text.as_str(), out),
+        Some(raw) => {
+            out.push('"');
+            out.push_str(raw);
+            out.push('"');
+        }
+        None => write_quoted(text.as_str(), out),
     }
-    out.push('"');
+}
+
+/// Commas between the items; the brackets are the caller's.
+fn separated<T>(
+    items: impl IntoIterator<Item = T>,
+    out: &mut String,
+    mut each: impl FnMut(T, &mut String),
+) {
+    for (index, item) in items.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        each(item, out);
+    }
 }
 
 fn write_compact(value: &Json, out: &mut String) {
     match value {
         Json::Array(items) => {
             out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write_compact(item, out);
-            }
+            separated(items, out, write_compact);
             out.push(']');
         }
         Json::Object(members) => {
             out.push('{');
-            for (index, (key, item)) in members.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
+            separated(members, out, |(key, item), out| {
                 write_text(key, out);
                 out.push(':');
                 write_compact(item, out);
-            }
+            });
             out.push('}');
         }
         _ => write_scalar(value, out),
@@ -88,27 +96,21 @@ fn write_pretty(value: &Json, depth: usize, out: &mut String) {
     match value {
         Json::Array(items) if !items.is_empty() => {
             out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
+            separated(items, out, |item, out| {
                 newline(depth + 1, out);
                 write_pretty(item, depth + 1, out);
-            }
+            });
             newline(depth, out);
             out.push(']');
         }
         Json::Object(members) if !members.is_empty() => {
             out.push('{');
-            for (index, (key, item)) in members.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
+            separated(members, out, |(key, item), out| {
                 newline(depth + 1, out);
                 write_text(key, out);
                 out.push_str(": ");
                 write_pretty(item, depth + 1, out);
-            }
+            });
             newline(depth, out);
             out.push('}');
         }
@@ -120,36 +122,29 @@ fn write_canonical(value: &Json, out: &mut String) {
     match value {
         Json::Array(items) => {
             out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write_canonical(item, out);
-            }
+            separated(items, out, write_canonical);
             out.push(']');
         }
         Json::Object(members) => {
             let mut sorted: Vec<_> = members.iter().collect();
             sorted.sort_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
             out.push('{');
-            for (index, (key, item)) in sorted.into_iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                out.push('"');
-                escape(key.as_str(), out);
-                out.push_str("\":");
+            separated(sorted, out, |(key, item), out| {
+                write_quoted(key.as_str(), out);
+                out.push(':');
                 write_canonical(item, out);
-            }
+            });
             out.push('}');
         }
-        Json::String(text) => {
-            out.push('"');
-            escape(text.as_str(), out);
-            out.push('"');
-        }
+        Json::String(text) => write_quoted(text.as_str(), out),
         _ => write_scalar(value, out),
     }
+}
+
+fn write_quoted(text: &str, out: &mut String) {
+    out.push('"');
+    escape(text, out);
+    out.push('"');
 }
 
 /// Escapes what must be escaped, and nothing else.

@@ -59,6 +59,11 @@ pub(super) fn version_strict(model: &mut Model, message: &Json) -> Vec<Act> {
     good(model, message)
 }
 
+pub(super) fn no_mcp(_: &mut Model, message: &Json) -> Vec<Act> {
+    let refusal = || Act::Send(error(id(message), -32601, "Method not found", None));
+    message.get("id").map(|_| refusal()).into_iter().collect()
+}
+
 pub(super) fn answers_notifications(model: &mut Model, message: &Json) -> Vec<Act> {
     match (message.get("id"), model.answer(message)) {
         (None, _) => {

@@ -3,7 +3,7 @@
 use super::faults::{
     Act, answers_notifications, chatty_stderr, close_mid_message, crash_on_null, cut, dies,
     drifted, empty_tools, endless_pages, error_stderr, flapping, flood, good, invalid_utf8,
-    long_line, needs_initialized, nested_bomb, noisy, odd_json, odd_names, only_oldest,
+    long_line, needs_initialized, nested_bomb, no_mcp, noisy, odd_json, odd_names, only_oldest,
     out_of_order, pushy, risky, slow, stack_trace, version_strict, wrong_ids,
 };
 use super::model::Model;
@@ -108,6 +108,7 @@ pub const MOCKS: &[Mock] = &[
     react("silent", "reads everything and answers nothing", "no-answer", |_, _| vec![Act::Hang]),
     manner("mute", "accepts the connection and says nothing (HTTP)", "no-answer", Manner::Mute),
     manner("not-http", "speaks something else than HTTP", "not-http", Manner::NotHttp),
+    react("no-mcp", "JSON-RPC that knows no method of MCP", "not-mcp", no_mcp),
     Mock {
         setup: only_oldest,
         ..react(

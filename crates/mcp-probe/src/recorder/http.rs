@@ -1,4 +1,4 @@
-//! A reverse proxy in front of an HTTP server. Bytes go through as they come;
+//! A reverse proxy in front of an HTTP or web socket server. Bytes go through as they come;
 //! only the `Host` header is changed, and only when the server is on another
 //! machine, which would otherwise not know its own name.
 
@@ -24,8 +24,9 @@ pub async fn proxy(
         .await
         .map_err(|error| format!("port {port}: {error}"))?;
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+    let scheme = if url.scheme.is_ws() { "ws" } else { "http" };
     eprintln!(
-        "recording http://127.0.0.1:{port}{} -> {url}",
+        "recording {scheme}://127.0.0.1:{port}{} -> {url}",
         crate::trail::redact::path(&url.path)
     );
     let tap = Tap::start(trail);
@@ -134,7 +135,15 @@ impl Rewriter {
             let taken = self.raw.len() - self.parser.pending().len();
             let raw = self.raw.split_to(taken);
             match event {
-                Ok(Some(Event::Head(_))) => self.head(&raw, &mut out),
+                Ok(Some(Event::Head(head))) => {
+                    self.head(&raw, &mut out);
+                    // What follows is not HTTP, or a client that does not wait.
+                    self.lost = head.upgrades_to_web_socket();
+                    if self.lost {
+                        out.extend_from_slice(&self.raw.split());
+                        return out.into();
+                    }
+                }
                 Ok(Some(_)) => out.extend_from_slice(&raw),
                 Ok(None) => {
                     out.extend_from_slice(&raw);
@@ -164,6 +173,16 @@ impl Rewriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn web_socket_frames_pass() {
+        let frames = b"A\x85aaaa12345Host: x\r\n\r\n";
+        let head = b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: WebSocket\r\n\r\n";
+        let mut rewriter = Rewriter::new("there".into());
+        let out = rewriter.pass(&Bytes::from([&head[..], &frames[..3]].concat()));
+        assert!(out.starts_with(b"GET / HTTP/1.1\r\nHost: there\r\n") && out.ends_with(b"A\x85a"));
+        assert_eq!(rewriter.pass(&Bytes::copy_from_slice(&frames[3..])), frames[3..]);
+    }
 
     #[test]
     fn only_the_host_changes() {

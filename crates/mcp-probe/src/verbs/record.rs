@@ -26,13 +26,12 @@ pub async fn run(args: &RecordArgs, run: &Run) -> Result<Exit, Failure> {
             tell(&totals);
             Ok(Exit::Code(code))
         }
-        Target::Url(url) if !url.scheme.is_ws() => {
+        Target::Url(url) => {
             let within = run.context.limits.connect();
             let totals = proxy(url, args.listen, args.keep_host, within, trail).await?;
             tell(&totals);
             Ok(Exit::Fine)
         }
-        Target::Url(_) => Err("web sockets are recorded with --record of another verb".into()),
         Target::File(_) => Err("record needs a live server".into()),
     }
 }

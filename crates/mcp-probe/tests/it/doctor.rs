@@ -31,50 +31,76 @@ fn good_servers_have_no_findings() {
     }
 }
 
+/// Mocks and the rule that each shows over pipes.
+const PIPED: &[(&str, &str)] = &[
+    ("dies", "no-answer"),
+    ("silent", "no-answer"),
+    ("no-mcp", "not-mcp"),
+    ("version-strict", "version-mismatch"),
+    ("answers-notifications", "notification-answered"),
+    ("empty-tools", "empty-tools"),
+    ("error-stderr", "error-stderr"),
+    ("cut", "message-cut"),
+    ("close-mid-message", "message-cut"),
+    ("out-of-order", "out-of-order"),
+    ("wrong-ids", "wrong-id"),
+    ("endless-pages", "endless-pages"),
+    ("noisy", "noise-on-stdout"),
+    ("odd-json", "odd-json"),
+    ("unadvertised", "unadvertised"),
+    ("overpromise", "not-implemented"),
+    ("duplicate-tools", "duplicate-names"),
+    ("flapping", "unstable-list"),
+];
+
+/// The same over HTTP.
+const SERVED: &[(&str, &str)] = &[
+    ("silent", "no-answer"),
+    ("mute", "no-answer"),
+    ("not-http", "not-http"),
+    ("no-mcp", "not-mcp"),
+    ("version-strict", "version-mismatch"),
+    ("answers-notifications", "notification-answered"),
+    ("wrong-path", "http-404"),
+    ("short-body", "message-cut"),
+    ("held-open", "open-stream"),
+    ("strict-accept", "strict-accept"),
+    ("auth", "auth-401"),
+    ("old-sse", "sse-or-http"),
+    ("foreign-endpoint", "foreign-endpoint"),
+    ("noisy", "noise-on-stdout"),
+];
+
 #[test]
 fn faults_over_pipes() {
-    for (mock, rule) in [
-        ("dies", "no-answer"),
-        ("silent", "no-answer"),
-        ("version-strict", "version-mismatch"),
-        ("answers-notifications", "notification-answered"),
-        ("empty-tools", "empty-tools"),
-        ("error-stderr", "error-stderr"),
-        ("cut", "message-cut"),
-        ("close-mid-message", "message-cut"),
-        ("out-of-order", "out-of-order"),
-        ("wrong-ids", "wrong-id"),
-        ("endless-pages", "endless-pages"),
-        ("noisy", "noise-on-stdout"),
-        ("odd-json", "odd-json"),
-        ("unadvertised", "unadvertised"),
-        ("overpromise", "not-implemented"),
-        ("duplicate-tools", "duplicate-names"),
-        ("flapping", "unstable-list"),
-    ] {
+    for (mock, rule) in PIPED {
         shows(&stdio(mock), rule);
     }
 }
 
 #[test]
 fn faults_over_http() {
-    for (mock, rule) in [
-        ("silent", "no-answer"),
-        ("mute", "no-answer"),
-        ("not-http", "not-http"),
-        ("version-strict", "version-mismatch"),
-        ("answers-notifications", "notification-answered"),
-        ("wrong-path", "http-404"),
-        ("short-body", "message-cut"),
-        ("held-open", "open-stream"),
-        ("strict-accept", "strict-accept"),
-        ("auth", "auth-401"),
-        ("old-sse", "sse-or-http"),
-        ("foreign-endpoint", "foreign-endpoint"),
-        ("noisy", "noise-on-stdout"),
-    ] {
+    for (mock, rule) in SERVED {
         shows(&http(mock), rule);
     }
+}
+
+/// Whoever adds a mock with a fault adds the proof that it is found.
+#[test]
+fn every_faulty_mock_is_tried() {
+    let tried: Vec<&(&str, &str)> =
+        PIPED.iter().chain(SERVED).chain(crate::hostile::HOSTILE).collect();
+    let mocks = probe(&["mock", "--list", "--json"]).json();
+    let mut count = 0;
+    for mock in mocks.as_array().unwrap() {
+        let (name, rule) = (mock["name"].as_str().unwrap(), mock["rule"].as_str().unwrap());
+        // Mocks of other verbs stand in the tests of those.
+        if !matches!(rule, "" | "scan" | "lint" | "errors") {
+            assert!(tried.iter().any(|row| **row == (name, rule)), "{name}: {rule}");
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count}");
 }
 
 #[test]

@@ -288,15 +288,6 @@ fn objects_sent_as_text_are_read_over_mcp_only() {
 }
 
 #[test]
-fn pending_methods_check_their_parameters_first() {
-    let bridge = bridge();
-    for method in api::registry().methods().iter().filter(|method| method.is_pending()) {
-        let (status, ..) = bad(&bridge, method.name(), json!({"no_such_member": 1}));
-        assert_eq!(status, 400, "{}", method.name());
-    }
-}
-
-#[test]
 fn what_lies_nowhere_cannot_be_renamed() {
     let mut program = super::sample::program();
     let library = program.symbols.add(program::Symbol {
