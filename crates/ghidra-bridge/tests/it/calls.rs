@@ -12,9 +12,6 @@ use testkit::schema;
 
 /// Codes that no client can be shown on purpose, with the reason.
 const OUT_OF_REACH: &[(&str, &str)] = &[
-    ("body_conflict", "its method is not available yet"),
-    ("function_exists", "its method is not available yet"),
-    ("not_code", "its method is not available yet"),
     ("cancelled", "the client that it is for is gone"),
     ("internal_error", "a fault of the bridge that nobody knows how to provoke"),
     ("program_not_open", "only a bridge without a file answers it; tested over pipes"),
