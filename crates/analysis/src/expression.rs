@@ -214,20 +214,35 @@ impl Expressions {
         parts
     }
 
-    /// The value that a part's operand has when the part, if it adds or takes
-    /// away a constant, has the value given.
+    /// The value that is told of a case when a part has the value given: that of what the part
+    /// was made of by adding or taking away a constant, by widening or by cutting off its head.
     pub(crate) fn before_offset(&self, part: NodeId, value: u64) -> u64 {
-        let Some(Node::Operation(opcode, _, Some(by), [size, _, _])) =
-            self.nodes.get(part as usize).copied()
-        else {
-            return value;
-        };
-        let Some(Node::Constant(by)) = self.nodes.get(by as usize).copied() else { return value };
-        match opcode {
-            Opcode::IntAdd => value.wrapping_sub(by) & mask(size),
-            Opcode::IntSub => value.wrapping_add(by) & mask(size),
-            _ => value,
+        let (mut part, mut value, mut bits) = (part, value, u64::MAX);
+        let mut widened = false;
+        for _ in 0..DEPTH {
+            let Some(Node::Operation(opcode, inner, by, [size, from, _])) =
+                self.nodes.get(part as usize).copied()
+            else {
+                break;
+            };
+            let by = by.and_then(|by| match self.nodes.get(by as usize) {
+                Some(Node::Constant(by)) => Some(*by),
+                _ => None,
+            });
+            match (opcode, by) {
+                (Opcode::IntAdd, Some(by)) => return value.wrapping_sub(by) & mask(size) & bits,
+                (Opcode::IntSub, Some(by)) => return value.wrapping_add(by) & mask(size) & bits,
+                (Opcode::Subpiece, Some(0)) => bits &= mask(size),
+                (Opcode::IntZExt | Opcode::IntSExt, None) if !widened => {
+                    widened = true;
+                    bits &= mask(from);
+                    value &= bits;
+                }
+                _ => break,
+            }
+            part = inner;
         }
+        value
     }
 
     /// The size of a part's value in bytes.

@@ -1,17 +1,21 @@
 //! The pass that finds code and functions.
 
 use crate::explore::{Explored, Explorer, bodies};
+use crate::function_starts;
 use crate::linkage;
 use crate::no_return;
 use crate::pass::{Analysis, Stopped};
 use crate::runtime_functions;
 use crate::switches;
 use crate::unwind;
-use program::{Address, AddressRange, AddressSet, Program, SourceType, SpaceId, SymbolKind};
+use program::{
+    Address, AddressRange, AddressSet, FlowType, Program, RefType, SourceType, SpaceId, SymbolKind,
+};
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 /// Rounds of making functions of what is called: their code may call more.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 8;
 
 /// Disassembles from every known start and makes functions of what is called.
 /// Cost: linear in the code reached.
@@ -72,6 +76,7 @@ fn starts(program: &Program) -> Vec<(u64, u8)> {
 
 /// Makes functions of the entries found, with their bodies.
 pub(crate) fn define(program: &mut Program, explored: &Explored) {
+    shorten(program, explored);
     for (entry, returns) in &explored.functions {
         let address = Address::ram(*entry);
         if explored.known.contains(entry) || !program.listing.instructions.contains_key(&address) {
@@ -94,18 +99,41 @@ pub(crate) fn define(program: &mut Program, explored: &Explored) {
     }
 }
 
+/// Takes out of known functions what belongs to new ones that start inside of them.
+fn shorten(program: &mut Program, explored: &Explored) {
+    let fresh = explored.functions.keys().filter(|entry| !explored.known.contains(entry));
+    let owners: BTreeSet<Address> = fresh
+        .map(|entry| Address::ram(*entry))
+        .filter_map(|at| Some(program.functions.containing(at)?.entry).filter(|owner| *owner != at))
+        .collect();
+    for owner in owners {
+        let body = bodies(program, explored, owner.offset);
+        if let Some(known) = program.functions.take(owner) {
+            let mut known = std::sync::Arc::unwrap_or_clone(known);
+            known.body = body;
+            program.functions.put(known);
+        }
+    }
+}
+
 /// Makes functions of places that are called by references found since the
-/// code was explored, and of those that are pointed at and that an unwind
-/// table says to be starts. Cost: linear in the references.
+/// code was explored, of those that jumps reach over other functions, and at
+/// last of those that look like starts. Cost: linear in the references and in
+/// the code without functions.
 pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let mut searched = false;
     for _ in 0..ROUNDS {
         let program = &mut *analysis.program;
-        let (imports, code) = called(program);
+        let (imports, mut code) = called(program);
         for at in &imports {
             bind_import(program, *at);
         }
+        code.extend(jumped_to(program));
         if code.is_empty() {
-            break;
+            if std::mem::replace(&mut searched, true) {
+                break;
+            }
+            code = function_starts::find(program, analysis.language);
         }
         let known: BTreeSet<Address> = program.functions.iter().map(|f| f.entry).collect();
         let mut explorer = Explorer::new(analysis);
@@ -125,18 +153,15 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Places without a function that are called, or pointed at and known to
-/// unwind tables: stand-ins of imports, and code.
+/// Places without a function that are called: stand-ins of imports, and code.
 fn called(program: &Program) -> (Vec<Address>, Vec<Address>) {
-    let calls = program
+    let open: BTreeSet<Address> = program
         .references
         .iter()
         .filter(|r| r.info.kind.is_call() && r.to.space == SpaceId::RAM)
-        .map(|r| r.to);
-    let starts = unwind::function_starts(program);
-    let pointed_at = starts.into_iter().filter(|at| is_pointed_at(program, *at));
-    let open: BTreeSet<Address> =
-        calls.chain(pointed_at).filter(|to| program.functions.at(*to).is_none()).collect();
+        .map(|r| r.to)
+        .filter(|to| program.functions.at(*to).is_none())
+        .collect();
     let block = |at: &Address| program.memory.block_at(*at);
     let (imports, code): (Vec<Address>, Vec<Address>) =
         open.into_iter().partition(|at| block(at).is_some_and(|b| b.permissions.artificial));
@@ -147,12 +172,27 @@ fn called(program: &Program) -> (Vec<Address>, Vec<Address>) {
     (imports, code.into_iter().filter(in_code).collect())
 }
 
-/// Whether anything but the unwind tables themselves refers to a place.
-fn is_pointed_at(program: &Program, at: Address) -> bool {
-    program.references.to(at).any(|r| {
-        let from = program.memory.block_at(r.from);
-        from.is_some_and(|b| !b.name.starts_with(".eh_frame")) && !r.info.kind.is_jump()
-    })
+/// Places without a function that functions jump to although another function starts in between:
+/// a function lies in one piece, so that these are functions that return for their callers.
+fn jumped_to(program: &Program) -> BTreeSet<Address> {
+    let mut found = BTreeSet::new();
+    for (at, instruction) in program.listing.instructions.iter() {
+        if instruction.effective_flow() != FlowType::UnconditionalJump {
+            continue;
+        }
+        let direct = |r: &program::Reference| {
+            r.to.space == at.space && r.info.kind == RefType::Flow(FlowType::UnconditionalJump)
+        };
+        let Some(to) = program.references.from(*at).find(direct).map(|r| r.to) else { continue };
+        let over = (Bound::Excluded(to.min(*at)), Bound::Included(to.max(*at)));
+        let is_new = program.functions.at(to).is_none()
+            && program.listing.instructions.contains_key(&to)
+            && program.functions.containing(*at).is_some();
+        if is_new && program.functions.range(over).next().is_some() {
+            found.insert(to);
+        }
+    }
+    found
 }
 
 /// Makes the stand-in of an imported function a thunk of it.

@@ -6,13 +6,17 @@
 
 mod accesses;
 mod address_tables;
+mod call_fixups;
 mod calls;
 mod code;
 mod constants;
+mod demangled_signatures;
+mod dwarf;
 mod evaluate;
 mod explore;
 mod expression;
 mod follow;
+mod function_starts;
 mod functions;
 mod jump_tables;
 mod linkage;
@@ -21,6 +25,7 @@ mod make;
 mod mangled;
 mod no_return;
 mod operands;
+mod parameter_ids;
 mod pass;
 mod process_entry;
 mod prototypes;

@@ -11,6 +11,11 @@ const SECTIONS: [&str; 4] = [".plt", ".plt.got", ".plt.sec", ".iplt"];
 /// Stubs are at most this many bytes.
 const LONGEST: u64 = 64;
 
+/// Whether a block is a section full of stubs.
+pub(crate) fn holds_stubs(block: &MemoryBlock) -> bool {
+    SECTIONS.contains(&&*block.name)
+}
+
 /// What the tables hold, as offsets in the default space.
 #[derive(Debug, Default)]
 pub(crate) struct Stubs {

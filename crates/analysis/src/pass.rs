@@ -95,6 +95,21 @@ pub const PASSES: &[Pass] = &[
         run: crate::thunks::run,
     },
     Pass {
+        name: "Call-Fixup Installer",
+        description: "Finds functions whose calls the decompiler replaces.",
+        run: crate::call_fixups::run,
+    },
+    Pass {
+        name: "DWARF",
+        description: "Takes types, prototypes and variables out of debug information.",
+        run: crate::dwarf::run,
+    },
+    Pass {
+        name: "Demangler Signatures",
+        description: "Takes parameters out of demangled C++ names.",
+        run: crate::demangled_signatures::run,
+    },
+    Pass {
         name: "Constant References",
         description: "Follows constants and stack places through functions; finds references and stack variables.",
         run: crate::constants::run,
@@ -128,6 +143,11 @@ pub const PASSES: &[Pass] = &[
         name: "ASCII Strings",
         description: "Finds texts that nothing refers to.",
         run: crate::strings::run,
+    },
+    Pass {
+        name: "Decompiler Parameter ID",
+        description: "Keeps the parameters that the decompiler finds in functions of Windows programs.",
+        run: crate::parameter_ids::run,
     },
 ];
 

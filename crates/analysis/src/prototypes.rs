@@ -35,9 +35,13 @@ static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
 });
 
 /// Gives imported functions of known names their prototypes, unless they have
-/// one already. Cost: linear in the imports.
+/// one already. The declarations are those of Unix libraries: those of Windows have other types
+/// under the same names. Cost: linear in the imports.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let program = &mut *analysis.program;
+    if program.info.executable_format.contains("(PE)") {
+        return Ok(());
+    }
     let wanted: Vec<(Address, &'static str)> = program
         .functions
         .iter()

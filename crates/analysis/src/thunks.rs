@@ -3,10 +3,11 @@
 
 use crate::code::CodeReader;
 use crate::explore::{import_slot, is_constant};
+use crate::linkage;
 use crate::pass::{Analysis, Stopped};
 use decompiler::{Opcode, PcodeOp, VarSpace, Varnode};
 use program::{Address, FlowType, Function, Program, SpaceId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A thunk has at most this many instructions.
 const LONGEST: usize = 8;
@@ -44,6 +45,7 @@ pub(crate) fn target(
     entry: Address,
 ) -> Option<Address> {
     let mut values = Values::default();
+    let in_stubs = program.memory.block_at(entry).is_some_and(linkage::holds_stubs);
     let mut at = entry;
     for _ in 0..LONGEST {
         let mode = match program.listing.instructions.get(&at) {
@@ -61,12 +63,19 @@ pub(crate) fn target(
                 at = at.checked_add(u64::from(decoded.length))?;
             }
             FlowType::UnconditionalJump => {
+                if !in_stubs && values.leaves_something() {
+                    return None;
+                }
                 return decoded.flow_targets.first().map(|to| Address::ram(*to));
             }
             FlowType::ComputedJump => {
                 let (last, before) = ops.split_last()?;
                 for op in before {
                     values.apply(program, op)?;
+                }
+                values.read.extend(last.inputs.first());
+                if !in_stubs && values.leaves_something() {
+                    return None;
                 }
                 return values.jump(program, last);
             }
@@ -82,6 +91,9 @@ struct Values {
     known: HashMap<Varnode, u64>,
     /// Places whose value was read from a slot bound to an import.
     imports: HashMap<Varnode, Address>,
+    /// Registers written, and everything read.
+    written: HashSet<Varnode>,
+    read: HashSet<Varnode>,
 }
 
 impl Values {
@@ -108,7 +120,11 @@ impl Values {
         if matches!(op.opcode, Opcode::Store | Opcode::Call | Opcode::CallInd | Opcode::CBranch) {
             return None;
         }
+        self.read.extend(&op.inputs);
         let Some(output) = op.output else { return Some(()) };
+        if output.space == VarSpace::Register {
+            self.written.insert(output);
+        }
         if output.space == VarSpace::Ram {
             return None;
         }
@@ -140,6 +156,16 @@ impl Values {
             None => self.imports.remove(&output),
         };
         Some(())
+    }
+
+    /// Whether a register was written and not read: the function called would see it.
+    fn leaves_something(&self) -> bool {
+        let overlap = |a: &Varnode, b: &Varnode| {
+            a.space == b.space
+                && a.offset < b.offset.saturating_add(u64::from(b.size))
+                && b.offset < a.offset.saturating_add(u64::from(a.size))
+        };
+        self.written.iter().any(|place| !self.read.iter().any(|other| overlap(place, other)))
     }
 
     /// Where the final jump leads.

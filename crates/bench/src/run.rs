@@ -10,7 +10,7 @@ use program::Program;
 use testkit::truth::{Decompilation, Sample};
 
 use crate::c_text::{Likeness, likeness};
-use crate::category::Category;
+use crate::category::{Category, plain_address};
 use crate::report::Scored;
 use crate::score::{Comparison, Tally, compare};
 use crate::subject::{Depth, Opened};
@@ -117,7 +117,7 @@ fn compare_texts(
         wanted.into_iter().map(|category| (category, Comparison::default())).collect();
     for theirs in sample.decompilations()? {
         let Some(text) = &theirs.c else { continue };
-        let ours = texts.get(&theirs.entry);
+        let ours = texts.get(&plain_address(&theirs.entry));
         let alike =
             ours.map_or(Likeness::Different, |ours| likeness(ours, text, &variables(&theirs)));
         for (category, result) in &mut results {

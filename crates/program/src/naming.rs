@@ -104,6 +104,8 @@ impl Program {
             TypeKind::Builtin(Builtin::Pointer) | TypeKind::Pointer(_) => {
                 self.pointer_prefix(address)
             }
+            // The one structure whose name is not the name of its places.
+            TypeKind::Struct { .. } if &*known.name == "PEx64_UnwindInfo" => "UNWIND_INFO".into(),
             TypeKind::Struct { .. } | TypeKind::Union { .. } => known.name.to_string(),
             TypeKind::Enum { .. } | TypeKind::Typedef(_) => "DAT".into(),
             TypeKind::Builtin(_) | TypeKind::Function(_) => "DAT".into(),

@@ -12,7 +12,7 @@ use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::varnode::Varnode;
 use program::{
     Address as Place, CommentKind, FlowOverride, FlowType, Function, Instruction, LocalVariable,
-    Program,
+    Program, SpaceId,
 };
 
 use super::prototype::place;
@@ -158,9 +158,11 @@ fn flow_change(owner: &Function, instruction: &Instruction) -> Option<&'static s
         FlowOverride::Call => Some("call"),
         FlowOverride::CallReturn => Some("callreturn"),
         FlowOverride::Return => Some("return"),
-        // The jump a thunk consists of is a call in all but name.
+        // The jump a thunk consists of is a call in all but name, where there is a place for
+        // what it leads to.
         FlowOverride::None => {
-            let passes_on = owner.thunk_of.is_some() && instruction.flow == FlowType::ComputedJump;
+            let known = owner.thunk_of.is_some_and(|to| to.space == SpaceId::RAM);
+            let passes_on = known && instruction.flow == FlowType::ComputedJump;
             passes_on.then_some("callreturn")
         }
     }

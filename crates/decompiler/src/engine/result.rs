@@ -67,6 +67,8 @@ pub struct Decompilation {
     pub return_type_of: TypeOf,
     /// Where it returns it.
     pub return_storage: Storage,
+    /// The calling convention that it was taken to have.
+    pub convention: String,
     /// Its parameters in order.
     pub parameters: Vec<Variable>,
     /// Its local variables.

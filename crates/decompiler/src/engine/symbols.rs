@@ -368,7 +368,7 @@ impl Symbols {
             if program.functions.at(external).is_none() {
                 continue;
             }
-            let name = engine_name(&program.function_name(external));
+            let name = engine_name(&program.function_name(external)) + "_exref";
             let target = Address::new(space.clone(), external.offset);
             self.add_function_at(architecture, program, external, &target)?;
             let slots = program.references.to(external).map(|r| r.from);

@@ -241,6 +241,9 @@ pub(crate) fn read_prototype(
 ) {
     let Some(types) = architecture.types.as_deref() else { return };
     let prototype = data.get_func_proto_mut();
+    if prototype.has_model() && !prototype.is_model_unknown(architecture) {
+        out.convention = prototype.get_model_name(architecture).to_string();
+    }
     let returned = prototype.get_output_type(architecture);
     out.return_type = type_text(types, returned);
     out.return_type_of = map.type_of(types, &program.types, returned);

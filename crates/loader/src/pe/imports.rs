@@ -87,12 +87,15 @@ impl Loader {
             if value == 0 {
                 break;
             }
+            let mut is_c = false;
             let (name, shown) = if value & ordinal_flag != 0 {
                 let ordinal = value & 0xffff;
                 (format!("Ordinal_{ordinal}"), format!("{ordinal}  <<not bound>>"))
             } else {
                 let Some((hint, name)) = self.hint_name(value as u32, marked) else { break };
-                (self.undecorated(&name), format!("{hint}  {name}  <<not bound>>"))
+                let plain = self.undecorated(&name);
+                is_c = plain != name;
+                (plain, format!("{hint}  {name}  <<not bound>>"))
             };
             if marked {
                 self.mark_entry(entry, table.lookup != table.slots);
@@ -105,6 +108,10 @@ impl Loader {
                 None => self.external(id, &name),
             };
             known.insert(name, target);
+            if is_c {
+                let convention = Some("__cdecl".into());
+                self.program.functions.edit(target, |f| f.signature.convention = convention);
+            }
             self.bind(slot, target);
         }
     }

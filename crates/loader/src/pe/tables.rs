@@ -128,6 +128,24 @@ impl Loader {
             if let Some(from) = at.checked_add(8) {
                 self.refer(from, self.place(unwind));
             }
+            self.mark_unwind_info(unwind);
         }
+    }
+
+    /// What unwinding one function takes: a head, a list of two-byte codes, and maybe a handler
+    /// or another function's entry.
+    fn mark_unwind_info(&mut self, offset: u32) {
+        const HANDLERS: u8 = 3;
+        const CHAINED: u8 = 4;
+        let place = self.place(offset);
+        let Some([head, _, codes, _]) = self.program.memory.read_array::<4>(place) else { return };
+        let codes = 4 + 2 * u32::from(codes);
+        let length = match head >> 3 {
+            flags if flags & CHAINED != 0 => codes.next_multiple_of(4) + 12,
+            flags if flags & HANDLERS != 0 => codes.next_multiple_of(4) + 4,
+            _ => codes,
+        };
+        let data_type = self.unwind_info_type();
+        self.program.define_data(place, data_type, length);
     }
 }

@@ -207,4 +207,19 @@ impl Loader {
         ];
         self.structure("/PE", "_IMAGE_RUNTIME_FUNCTION_ENTRY", &members)
     }
+
+    /// The head of what unwinding one function takes; codes follow it.
+    pub(super) fn unwind_info_type(&mut self) -> TypeId {
+        if let Some(known) = self.program.types.named("PEx64_UnwindInfo").next() {
+            return known;
+        }
+        let byte = self.sized("byte").0;
+        let members = [
+            (byte, 1, "VersionAndFlags", ""),
+            (byte, 1, "SizeOfProlog", ""),
+            (byte, 1, "CountOfCodes", ""),
+            (byte, 1, "FrameRegisterAndOffset", ""),
+        ];
+        self.structure("/", "PEx64_UnwindInfo", &members)
+    }
 }

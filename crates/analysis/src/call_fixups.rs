@@ -1,0 +1,65 @@
+//! Functions whose calls the decompiler replaces: those by which position-independent code for
+//! 32-bit x86 asks where it is.
+
+use crate::pass::{Analysis, Stopped};
+use program::{Address, Program, SourceType};
+
+/// Finds them by their four bytes, and names those without a name. Cost: linear in the functions.
+pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let program = &mut *analysis.program;
+    if !program.info.language_id.starts_with("x86:LE:32:") {
+        return Ok(());
+    }
+    let found: Vec<(Address, &'static str)> = program
+        .functions
+        .iter()
+        .filter(|f| f.call_fixup.is_none() && f.body.len() == 4)
+        .filter_map(|f| Some((f.entry, register(program, f.entry)?)))
+        .collect();
+    for (entry, register) in found {
+        program.functions.edit(entry, |f| {
+            f.call_fixup = Some(format!("get_pc_thunk_{register}").into());
+        });
+        let Some(symbol) = program.functions.at(entry).map(|f| f.symbol) else { continue };
+        if program.symbols.get(symbol).is_some_and(|s| s.name.is_empty()) {
+            program.symbols.edit(symbol, |s| {
+                s.name = format!("__i686.get_pc_thunk.{register}").into();
+                s.source = SourceType::Analysis;
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The register that a function loads its return address into, if it does nothing else.
+fn register(program: &Program, entry: Address) -> Option<&'static str> {
+    let [0x8b, operand, 0x24, 0xc3] = program.memory.read_array::<4>(entry)? else { return None };
+    match operand {
+        0x04 => Some("ax"),
+        0x0c => Some("cx"),
+        0x14 => Some("dx"),
+        0x1c => Some("bx"),
+        0x2c => Some("bp"),
+        0x34 => Some("si"),
+        0x3c => Some("di"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use program::{BlockSource, DataOrganization, MemoryBlock, ProgramInfo};
+
+    #[test]
+    fn only_a_plain_load_of_the_return_address_counts() {
+        let mut program = Program::new(ProgramInfo::default(), false, DataOrganization::default());
+        let bytes = [0x8b, 0x1c, 0x24, 0xc3, 0x8b, 0x5c, 0x24, 0xc3];
+        let source =
+            BlockSource::Bytes { bytes: bytes.as_slice().into(), offset: 0, length: bytes.len() };
+        let block = MemoryBlock::new(".text", Address::ram(0x1000), bytes.len() as u64, source);
+        program.memory.add_block(block).unwrap();
+        assert_eq!(register(&program, Address::ram(0x1000)), Some("bx"));
+        assert_eq!(register(&program, Address::ram(0x1004)), None);
+    }
+}

@@ -1,0 +1,196 @@
+//! What debug information in DWARF form says: types, prototypes, names of parameters, variables.
+//!
+//! Every entry is looked at a bounded number of times.
+
+mod functions;
+mod types;
+mod variables;
+
+use crate::pass::{Analysis, Stopped};
+use decompiler::Language;
+use gimli::{
+    AttributeValue, DebuggingInformationEntry, DwAt, Dwarf, DwarfSections, EndianSlice,
+    EntriesTreeNode, RunTimeEndian, Unit, UnitOffset,
+};
+use program::{Address, Program};
+
+/// The bytes of a section.
+type Bytes<'d> = EndianSlice<'d, RunTimeEndian>;
+/// One entry of a unit.
+type Entry<'e, 'd> = DebuggingInformationEntry<'e, 'e, Bytes<'d>>;
+
+/// Sections larger than this are left alone.
+const LARGEST: u64 = 1 << 30;
+/// Entries nested deeper than this are left alone.
+const DEEPEST: usize = 48;
+/// Entries that speak of one another in a chain.
+const CHAIN: usize = 4;
+/// Units between two reports of progress.
+const STEP: usize = 16;
+
+/// Runs the pass.
+pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let language = analysis.language.clone();
+    let Some(sections) = load(analysis.program) else { return Ok(()) };
+    let endian = match analysis.program.memory.big_endian() {
+        true => RunTimeEndian::Big,
+        false => RunTimeEndian::Little,
+    };
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
+    let shift = shift(analysis.program);
+    let mut headers = dwarf.units();
+    let mut done = 0;
+    while let Ok(Some(header)) = headers.next() {
+        let Ok(unit) = dwarf.unit(header) else { continue };
+        let source = Source { dwarf: &dwarf, unit: &unit, shift };
+        read_unit(analysis.program, &language, source);
+        done += 1;
+        if done % STEP == 0 {
+            analysis.check()?;
+        }
+    }
+    analysis.step(1.0)
+}
+
+/// The sections, as far as the program has them; `None` without any.
+fn load(program: &Program) -> Option<DwarfSections<Vec<u8>>> {
+    program.memory.block_named(".debug_info")?;
+    let section = |id: gimli::SectionId| -> Result<Vec<u8>, gimli::Error> {
+        let bytes = program.memory.block_named(id.name()).map(|block| {
+            let mut bytes = vec![0u8; block.length.min(LARGEST) as usize];
+            let read = program.memory.read(block.start, &mut bytes).unwrap_or(0);
+            bytes.truncate(read);
+            bytes
+        });
+        Ok(bytes.unwrap_or_default())
+    };
+    DwarfSections::load(section).ok()
+}
+
+/// How far the image is from the addresses that the file speaks of.
+fn shift(program: &Program) -> u64 {
+    const SHARED: u64 = 3;
+    let base = Address::ram(program.info.image_base);
+    let is_elf = program.memory.read_array(base) == Some(*b"\x7fELF");
+    let kind = base.checked_add(16).and_then(|at| program.memory.read_uint(at, 2));
+    if is_elf && kind == Some(SHARED) { base.offset } else { 0 }
+}
+
+/// Where facts are read from.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    dwarf: &'a Dwarf<Bytes<'a>>,
+    unit: &'a Unit<Bytes<'a>>,
+    /// Added to every address.
+    shift: u64,
+}
+
+fn read_unit(program: &mut Program, language: &Language, source: Source<'_>) {
+    let mut types = types::Types::new(source);
+    let Ok(mut tree) = source.unit.entries_tree(None) else { return };
+    let Ok(root) = tree.root() else { return };
+    walk(program, language, &mut types, root, 0);
+}
+
+/// Deals with functions and global variables, and with what they hold.
+fn walk<'a>(
+    program: &mut Program,
+    language: &Language,
+    types: &mut types::Types<'a>,
+    node: EntriesTreeNode<'_, '_, '_, Bytes<'a>>,
+    depth: usize,
+) {
+    if depth > DEEPEST {
+        return;
+    }
+    match node.entry().tag() {
+        gimli::DW_TAG_subprogram => functions::define(program, language, types, node.entry()),
+        gimli::DW_TAG_variable => variables::define(program, types, node.entry()),
+        _ => {}
+    }
+    let mut children = node.children();
+    while let Ok(Some(child)) = children.next() {
+        walk(program, language, types, child, depth + 1);
+    }
+}
+
+impl<'a> Source<'a> {
+    /// An attribute of an entry, or of the one that it stands for or completes.
+    fn attribute(&self, entry: &Entry<'_, 'a>, name: DwAt) -> Option<AttributeValue<Bytes<'a>>> {
+        if let Ok(Some(found)) = entry.attr_value(name) {
+            return Some(found);
+        }
+        let mut at = self.original(entry)?;
+        for _ in 0..CHAIN {
+            let other = self.unit.entry(at).ok()?;
+            if let Ok(Some(found)) = other.attr_value(name) {
+                return Some(found);
+            }
+            at = self.original(&other)?;
+        }
+        None
+    }
+
+    /// The entry that one stands for or completes.
+    fn original(&self, entry: &Entry<'_, 'a>) -> Option<UnitOffset> {
+        [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification].into_iter().find_map(|name| {
+            match entry.attr_value(name) {
+                Ok(Some(AttributeValue::UnitRef(at))) => Some(at),
+                _ => None,
+            }
+        })
+    }
+
+    fn text(&self, value: AttributeValue<Bytes<'a>>) -> Option<String> {
+        let text = self.dwarf.attr_string(self.unit, value).ok()?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        (!text.is_empty() && text.len() < 4096).then_some(text)
+    }
+
+    /// The name of an entry, as Ghidra spells it.
+    fn name(&self, entry: &Entry<'_, 'a>) -> Option<String> {
+        let text = self.attribute(entry, gimli::DW_AT_name).and_then(|v| self.text(v))?;
+        Some(text.replace(' ', "_"))
+    }
+
+    /// Where the entry of the type of an entry is.
+    fn type_of(&self, entry: &Entry<'_, 'a>) -> Option<UnitOffset> {
+        match self.attribute(entry, gimli::DW_AT_type)? {
+            AttributeValue::UnitRef(at) => Some(at),
+            AttributeValue::DebugInfoRef(at) => at.to_unit_offset(&self.unit.header),
+            _ => None,
+        }
+    }
+
+    fn number(&self, entry: &Entry<'_, 'a>, name: DwAt) -> Option<u64> {
+        self.attribute(entry, name).and_then(|value| value.udata_value())
+    }
+
+    fn flag(&self, entry: &Entry<'_, 'a>, name: DwAt) -> bool {
+        matches!(self.attribute(entry, name), Some(AttributeValue::Flag(true)))
+    }
+
+    /// The first place of an entry's code.
+    fn start(&self, entry: &Entry<'_, 'a>) -> Option<Address> {
+        let mut ranges = self.dwarf.die_ranges(self.unit, entry).ok()?;
+        let mut least: Option<u64> = None;
+        for _ in 0..256 {
+            let Ok(Some(range)) = ranges.next() else { break };
+            if range.begin < range.end {
+                least = Some(least.map_or(range.begin, |known| known.min(range.begin)));
+            }
+        }
+        least.map(|start| Address::ram(start.wrapping_add(self.shift)))
+    }
+
+    /// The name of the source file that declares an entry.
+    fn file(&self, entry: &Entry<'_, 'a>) -> Option<String> {
+        let index = match self.attribute(entry, gimli::DW_AT_decl_file)? {
+            AttributeValue::FileIndex(index) => index,
+            value => value.udata_value()?,
+        };
+        let header = self.unit.line_program.as_ref()?.header();
+        let path = self.text(header.file(index)?.path_name())?;
+        path.rsplit(['/', '\\']).next().map(str::to_owned)
+    }
+}

@@ -1,0 +1,391 @@
+//! Data types out of debug information.
+
+use super::{Bytes, Entry, Source};
+use gimli::{AttributeValue, EntriesTreeNode, UnitOffset};
+use program::data_type::{Field, FunctionType, SignatureParameter};
+use program::{DataType, Program, TypeId, TypeKind};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Types nested deeper than this are taken as bytes.
+const DEEPEST: usize = 40;
+/// Members of one type that are kept.
+const MEMBERS: usize = 1 << 14;
+/// Largest type.
+const LARGEST: u64 = 1 << 28;
+
+/// The types of one unit.
+pub(super) struct Types<'a> {
+    pub(super) source: Source<'a>,
+    known: HashMap<UnitOffset, TypeId>,
+    /// Names that typedefs give to what they stand for.
+    given: HashMap<UnitOffset, String>,
+}
+
+impl<'a> Types<'a> {
+    pub(super) fn new(source: Source<'a>) -> Types<'a> {
+        let mut given = HashMap::new();
+        let mut entries = source.unit.entries();
+        while let Ok(Some((_, entry))) = entries.next_dfs() {
+            if entry.tag() == gimli::DW_TAG_typedef
+                && let Some(name) = source.name(entry)
+                && let Some(at) = source.type_of(entry)
+            {
+                given.entry(at).or_insert(name);
+            }
+        }
+        Types { source, known: HashMap::new(), given }
+    }
+
+    /// The type of what an entry describes; `None` if it has none.
+    pub(super) fn of(&mut self, program: &mut Program, entry: &Entry<'_, 'a>) -> Option<TypeId> {
+        let at = self.source.type_of(entry)?;
+        Some(self.at(program, at, 0))
+    }
+
+    fn inner(&mut self, program: &mut Program, entry: &Entry<'_, 'a>, depth: usize) -> TypeId {
+        match self.source.type_of(entry) {
+            Some(at) => self.at(program, at, depth + 1),
+            None => program.types.builtin("void"),
+        }
+    }
+
+    fn at(&mut self, program: &mut Program, at: UnitOffset, depth: usize) -> TypeId {
+        if let Some(known) = self.known.get(&at) {
+            return *known;
+        }
+        let nothing = program.types.builtin("undefined");
+        if depth > DEEPEST {
+            return nothing;
+        }
+        let Ok(entry) = self.source.unit.entry(at) else { return nothing };
+        let made = match entry.tag() {
+            gimli::DW_TAG_base_type => self.base(program, &entry),
+            gimli::DW_TAG_pointer_type
+            | gimli::DW_TAG_reference_type
+            | gimli::DW_TAG_rvalue_reference_type => {
+                let inner = self.inner(program, &entry, depth);
+                // A circle of pointers may have made it meanwhile.
+                program.types.pointer_to(inner)
+            }
+            gimli::DW_TAG_const_type
+            | gimli::DW_TAG_volatile_type
+            | gimli::DW_TAG_restrict_type
+            | gimli::DW_TAG_atomic_type => self.inner(program, &entry, depth),
+            gimli::DW_TAG_typedef => self.typedef(program, &entry, depth),
+            gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_class_type
+            | gimli::DW_TAG_union_type
+            | gimli::DW_TAG_enumeration_type => return self.composite(program, &entry, depth),
+            gimli::DW_TAG_array_type => self.array(program, &entry, depth),
+            gimli::DW_TAG_subroutine_type => self.function(program, &entry, depth),
+            _ => match self.source.number(&entry, gimli::DW_AT_byte_size) {
+                Some(size @ 1..=8) => program.types.undefined(size as u32),
+                _ => nothing,
+            },
+        };
+        self.known.insert(at, made);
+        made
+    }
+
+    fn base(&self, program: &mut Program, entry: &Entry<'_, 'a>) -> TypeId {
+        let size = self.source.number(entry, gimli::DW_AT_byte_size).unwrap_or(1);
+        let encoding = match entry.attr_value(gimli::DW_AT_encoding) {
+            Ok(Some(AttributeValue::Encoding(encoding))) => encoding,
+            _ => gimli::DW_ATE_unsigned,
+        };
+        let name = self.source.attribute(entry, gimli::DW_AT_name);
+        let name = name.and_then(|v| self.source.text(v)).unwrap_or_default();
+        let types = &program.types;
+        let plain = match name.as_str() {
+            "long int" => "long",
+            "long unsigned int" => "ulong",
+            "long long int" => "longlong",
+            "long long unsigned int" => "ulonglong",
+            "short int" => "short",
+            "short unsigned int" => "ushort",
+            "unsigned int" => "uint",
+            "unsigned char" => "uchar",
+            "signed char" => "schar",
+            "long double" => "longdouble",
+            "_Bool" => "bool",
+            other => other,
+        };
+        let known = types.named(plain).find(|id| {
+            let found = types.get(*id).map(|t| (&t.kind, t.length));
+            matches!(found, Some((TypeKind::Builtin(_), Some(length))) if u64::from(length) == size)
+        });
+        known.unwrap_or_else(|| types.builtin(by_encoding(encoding, size)))
+    }
+
+    fn typedef(&mut self, program: &mut Program, entry: &Entry<'_, 'a>, depth: usize) -> TypeId {
+        let inner = self.inner(program, entry, depth);
+        let Some(name) = self.source.name(entry) else { return inner };
+        if program.types.name(inner) == name {
+            return inner;
+        }
+        let (length, alignment) =
+            program.types.get(inner).map_or((None, 1), |t| (t.length, t.alignment));
+        self.add(program, entry, &name, length, alignment, TypeKind::Typedef(inner))
+    }
+
+    fn category(&self, entry: &Entry<'_, 'a>) -> Arc<str> {
+        match self.source.file(entry) {
+            Some(file) => format!("/DWARF/{file}").into(),
+            None => "/DWARF/_UNCATEGORIZED_".into(),
+        }
+    }
+
+    fn add(
+        &self,
+        program: &mut Program,
+        entry: &Entry<'_, 'a>,
+        name: &str,
+        length: Option<u32>,
+        alignment: u32,
+        kind: TypeKind,
+    ) -> TypeId {
+        program.types.add(DataType {
+            category: self.category(entry),
+            name: name.into(),
+            length,
+            alignment,
+            description: "".into(),
+            kind,
+            used: true,
+        })
+    }
+
+    /// A structure, union or enumeration. It is known before its members are looked at.
+    fn composite(&mut self, program: &mut Program, entry: &Entry<'_, 'a>, depth: usize) -> TypeId {
+        let at = entry.offset();
+        let size = self.source.number(entry, gimli::DW_AT_byte_size).filter(|n| *n <= LARGEST);
+        let name = self.source.name(entry).or_else(|| self.given.get(&at).cloned());
+        let name = name.unwrap_or_else(|| {
+            let kind = match entry.tag() {
+                gimli::DW_TAG_union_type => "union",
+                gimli::DW_TAG_enumeration_type => "enum",
+                _ => "struct",
+            };
+            format!("anon_{kind}_{}_{:x}", size.unwrap_or(0), at.0)
+        });
+        let length = Some(size.unwrap_or(1).max(1) as u32);
+        let empty = match entry.tag() {
+            gimli::DW_TAG_enumeration_type => TypeKind::Enum { values: Vec::new() },
+            gimli::DW_TAG_union_type => TypeKind::Union { fields: Vec::new() },
+            _ => TypeKind::Struct { fields: Vec::new(), packed: false },
+        };
+        let is_union = matches!(empty, TypeKind::Union { .. });
+        let is_enum = matches!(empty, TypeKind::Enum { .. });
+        let id = self.add(program, entry, &name, length, 1, empty.clone());
+        self.known.insert(at, id);
+        let complete = program.types.get(id).is_some_and(|t| t.kind != empty);
+        if complete || size.is_none() {
+            return id;
+        }
+        let Ok(mut tree) = self.source.unit.entries_tree(Some(at)) else { return id };
+        let Ok(root) = tree.root() else { return id };
+        let (kind, alignment) = if is_enum {
+            (TypeKind::Enum { values: self.values(root) }, length.unwrap_or(1).min(8))
+        } else {
+            let fields = self.fields(program, root, depth);
+            let alignment = fields
+                .iter()
+                .filter_map(|f| program.types.get(f.data_type).map(|t| t.alignment))
+                .max();
+            let kind = match is_union {
+                true => TypeKind::Union { fields },
+                false => TypeKind::Struct { fields, packed: true },
+            };
+            (kind, alignment.unwrap_or(1))
+        };
+        if let Some(old) = program.types.get(id).cloned() {
+            let whole = DataType { kind, alignment, length, ..DataType::clone(&old) };
+            program.types.replace(id, whole);
+        }
+        id
+    }
+
+    fn values(
+        &self,
+        node: EntriesTreeNode<'_, '_, '_, Bytes<'a>>,
+    ) -> Vec<(Arc<str>, i64, Arc<str>)> {
+        let mut values = Vec::new();
+        let mut children = node.children();
+        while let Ok(Some(child)) = children.next() {
+            let entry = child.entry();
+            if entry.tag() != gimli::DW_TAG_enumerator || values.len() >= MEMBERS {
+                continue;
+            }
+            let value = match entry.attr_value(gimli::DW_AT_const_value) {
+                Ok(Some(value)) => {
+                    value.sdata_value().or_else(|| value.udata_value().map(|v| v as i64))
+                }
+                _ => None,
+            };
+            if let (Some(name), Some(value)) = (self.source.name(entry), value) {
+                values.push((Arc::from(name), value, Arc::from("")));
+            }
+        }
+        values.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
+        values
+    }
+
+    fn fields(
+        &mut self,
+        program: &mut Program,
+        node: EntriesTreeNode<'_, '_, '_, Bytes<'a>>,
+        depth: usize,
+    ) -> Vec<Field> {
+        let mut fields: Vec<Field> = Vec::new();
+        let mut children = node.children();
+        while let Ok(Some(child)) = children.next() {
+            let entry = child.entry();
+            let base = entry.tag() == gimli::DW_TAG_inheritance;
+            if !base && entry.tag() != gimli::DW_TAG_member || fields.len() >= MEMBERS {
+                continue;
+            }
+            if self.source.flag(entry, gimli::DW_AT_external) {
+                continue;
+            }
+            let data_type = self.inner(program, entry, depth);
+            let mut name = self.source.name(entry).unwrap_or_default();
+            if base {
+                name = format!("super_{}", program.types.name(data_type));
+            }
+            if let Some(field) = self.field(program, entry, data_type, name) {
+                fields.push(field);
+            }
+        }
+        fields.sort_by_key(|field| (field.offset, field.bits.map_or(0, |(low, _)| low)));
+        fields
+    }
+
+    fn field(
+        &self,
+        program: &Program,
+        entry: &Entry<'_, 'a>,
+        data_type: TypeId,
+        name: String,
+    ) -> Option<Field> {
+        let mut offset = self.source.number(entry, gimli::DW_AT_data_member_location).unwrap_or(0);
+        let mut length = u64::from(program.types.length(data_type)?);
+        let width = self.source.number(entry, gimli::DW_AT_bit_size);
+        let first = self.source.number(entry, gimli::DW_AT_data_bit_offset);
+        let mut bits = None;
+        if let (Some(width @ 1..=64), Some(first)) = (width, first) {
+            let low = first % 8;
+            offset = first / 8;
+            length = (low + width).div_ceil(8);
+            bits = Some((low as u8, width as u8));
+        }
+        if length == 0 {
+            return None;
+        }
+        Some(Field {
+            offset: u32::try_from(offset).ok()?,
+            data_type,
+            length: u32::try_from(length).ok()?,
+            name: name.into(),
+            comment: "".into(),
+            bits,
+        })
+    }
+
+    fn array(&mut self, program: &mut Program, entry: &Entry<'_, 'a>, depth: usize) -> TypeId {
+        let element = self.inner(program, entry, depth);
+        let mut counts = Vec::new();
+        let at = Some(entry.offset());
+        if let Ok(mut tree) = self.source.unit.entries_tree(at)
+            && let Ok(root) = tree.root()
+        {
+            let mut children = root.children();
+            while let Ok(Some(child)) = children.next() {
+                let range = child.entry();
+                if range.tag() != gimli::DW_TAG_subrange_type || counts.len() >= 8 {
+                    continue;
+                }
+                let count = self.source.number(range, gimli::DW_AT_count);
+                let bound = self.source.number(range, gimli::DW_AT_upper_bound);
+                counts.push(count.or(bound.and_then(|n| n.checked_add(1))).unwrap_or(0));
+            }
+        }
+        let size = u64::from(program.types.length(element).unwrap_or(1).max(1));
+        let total = counts.iter().try_fold(size, |all, count| all.checked_mul(*count));
+        if total.is_none_or(|total| total > LARGEST) {
+            return element;
+        }
+        let counts = counts.into_iter().rev();
+        counts.fold(element, |inner, count| program.types.array_of(inner, count as u32))
+    }
+
+    /// The type of functions that pointers lead to, named after what they take and return.
+    fn function(&mut self, program: &mut Program, entry: &Entry<'_, 'a>, depth: usize) -> TypeId {
+        let return_type = self.inner(program, entry, depth);
+        let mut parameters = Vec::new();
+        let mut varargs = false;
+        let at = Some(entry.offset());
+        if let Ok(mut tree) = self.source.unit.entries_tree(at)
+            && let Ok(root) = tree.root()
+        {
+            let mut children = root.children();
+            while let Ok(Some(child)) = children.next() {
+                match child.entry().tag() {
+                    gimli::DW_TAG_formal_parameter if parameters.len() < 256 => {
+                        let data_type = self.inner(program, child.entry(), depth);
+                        parameters.push(SignatureParameter { name: "".into(), data_type });
+                    }
+                    gimli::DW_TAG_unspecified_parameters => varargs = true,
+                    _ => {}
+                }
+            }
+        }
+        let all = std::iter::once(return_type).chain(parameters.iter().map(|p| p.data_type));
+        let words: Vec<String> = all
+            .map(|id| program.types.name(id).replace(" *", "_ptr").replace([' ', '[', ']'], "_"))
+            .collect();
+        let name: String = format!("_func_{}", words.join("_")).chars().take(1000).collect();
+        let kind = TypeKind::Function(FunctionType {
+            return_type,
+            parameters,
+            convention: None,
+            varargs,
+            no_return: false,
+        });
+        program.types.add(DataType {
+            category: "/DWARF/_UNCATEGORIZED_".into(),
+            name: name.into(),
+            length: None,
+            alignment: 1,
+            description: "".into(),
+            kind,
+            used: true,
+        })
+    }
+}
+
+/// The built-in of an encoding and size.
+fn by_encoding(encoding: gimli::DwAte, size: u64) -> &'static str {
+    match (encoding, size) {
+        (gimli::DW_ATE_boolean, 1) => "bool",
+        (gimli::DW_ATE_float, 2) => "float2",
+        (gimli::DW_ATE_float, 4) => "float",
+        (gimli::DW_ATE_float, 8) => "double",
+        (gimli::DW_ATE_float, 10) => "float10",
+        (gimli::DW_ATE_float, 16) => "float16",
+        (gimli::DW_ATE_signed_char, 1) => "char",
+        (gimli::DW_ATE_UTF, 2) => "wchar16",
+        (gimli::DW_ATE_UTF, 4) => "wchar32",
+        (gimli::DW_ATE_signed, 1) => "sbyte",
+        (gimli::DW_ATE_signed, 2) => "short",
+        (gimli::DW_ATE_signed, 4) => "int",
+        (gimli::DW_ATE_signed, 8) => "longlong",
+        (gimli::DW_ATE_signed, 16) => "int16",
+        (_, 1) => "byte",
+        (_, 2) => "ushort",
+        (_, 4) => "uint",
+        (_, 8) => "ulonglong",
+        (_, 16) => "uint16",
+        _ => "undefined",
+    }
+}

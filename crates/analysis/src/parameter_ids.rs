@@ -1,0 +1,264 @@
+//! Parameters and results that the decompiler finds, kept as the functions' signatures, callees
+//! before their callers. Only for Windows programs of moderate size, as Ghidra does by default:
+//! there, many functions pass values in ways that only the callee shows.
+//!
+//! Every function is decompiled once.
+
+use crate::pass::{Analysis, Stopped};
+use decompiler::{Convention, Decompilation, Decompiler, Language, Limits, ValuePlace, Variable};
+use program::data_type::FunctionType;
+use program::{
+    Address, DataType, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage,
+    TypeId, TypeKind,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Programs with more bytes of code are left alone.
+const LARGEST: u64 = 2 << 20;
+/// Most time for one function.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Pointers to pointers deeper than this are not kept.
+const DEEPEST: usize = 8;
+
+/// Runs the pass.
+pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let program = &*analysis.program;
+    let code = program.memory.blocks().iter().filter(|b| b.permissions.execute);
+    let code: u64 = code.map(|b| b.length).sum();
+    if !program.info.executable_format.contains("(PE)") || code > LARGEST {
+        return Ok(());
+    }
+    let levels = levels(program);
+    let total = levels.len().max(1) as f32;
+    for (done, functions) in levels.into_iter().enumerate() {
+        analysis.step(done as f32 / total)?;
+        let found = decompile(analysis.program, analysis.decompiler, &functions);
+        for (entry, result) in found {
+            commit(analysis.program, analysis.language, entry, &result);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a function's signature is open.
+fn is_open(function: &Function) -> bool {
+    let memory = function.entry.space == SpaceId::RAM && function.thunk_of.is_none();
+    memory && function.signature.source == SourceType::Default && !function.body.is_empty()
+}
+
+/// The functions with open signatures, those of each level calling only those of earlier ones,
+/// circles aside.
+fn levels(program: &Program) -> Vec<Vec<Address>> {
+    let open: Vec<Address> =
+        program.functions.iter().filter(|f| is_open(f)).map(|f| f.entry).collect();
+    let mut level: HashMap<Address, usize> = HashMap::new();
+    let mut begun: HashSet<Address> = HashSet::new();
+    for entry in &open {
+        if !begun.insert(*entry) {
+            continue;
+        }
+        let mut stack = vec![(*entry, callees(program, *entry), 0)];
+        while let Some((at, calls, height)) = stack.last_mut() {
+            match calls.pop() {
+                Some(callee) if begun.insert(callee) => {
+                    stack.push((callee, callees(program, callee), 0));
+                }
+                Some(callee) => {
+                    let known = level.get(&callee).map_or(0, |level| level + 1);
+                    *height = known.max(*height);
+                }
+                None => {
+                    let (at, height) = (*at, *height);
+                    level.insert(at, height);
+                    stack.pop();
+                    if let Some((_, _, above)) = stack.last_mut() {
+                        *above = (height + 1).max(*above);
+                    }
+                }
+            }
+        }
+    }
+    let mut levels: BTreeMap<usize, Vec<Address>> = BTreeMap::new();
+    for entry in open {
+        levels.entry(level.get(&entry).copied().unwrap_or(0)).or_default().push(entry);
+    }
+    levels.into_values().collect()
+}
+
+/// The functions with open signatures that one calls, thunks followed.
+fn callees(program: &Program, entry: Address) -> Vec<Address> {
+    let Some(function) = program.functions.at(entry) else { return Vec::new() };
+    let mut found: Vec<Address> = function
+        .body
+        .ranges()
+        .iter()
+        .flat_map(|range| program.references.between(range.start, range.end))
+        .filter(|r| r.info.kind.is_call())
+        .filter_map(|r| program.thunked(r.to))
+        .filter(|callee| callee.entry != entry && is_open(callee))
+        .map(|callee| callee.entry)
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found.reverse();
+    found
+}
+
+fn decompile(
+    program: &Program,
+    decompiler: &Decompiler,
+    functions: &[Address],
+) -> Vec<(Address, Decompilation)> {
+    let limits = Limits { timeout: LIMIT, ..Limits::default() };
+    let never = Arc::new(AtomicBool::new(false));
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(functions.len());
+    let work = || {
+        let mut found = Vec::new();
+        while let Some(entry) = functions.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let result = decompiler.decompile(program, *entry, &limits, &never);
+            if result.completed {
+                found.push((*entry, result));
+            }
+        }
+        found
+    };
+    let mut all: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().filter_map(|w| w.join().ok()).flatten().collect()
+    });
+    all.sort_by_key(|(entry, _)| *entry);
+    all
+}
+
+/// Keeps what was found of one function. A result of no value stays open.
+fn commit(program: &mut Program, language: &Language, entry: Address, result: &Decompilation) {
+    let mut parameters = Vec::with_capacity(result.parameters.len());
+    for parameter in &result.parameters {
+        let Some(size) = size(&parameter.storage) else { return };
+        let data_type = type_of(program, &parameter.data_type, size);
+        program.types.mark_used(data_type);
+        parameters.push((data_type, parameter));
+    }
+    let returned = match &result.return_storage {
+        Storage::Pieces(_) if result.return_type != "void" => {
+            size(&result.return_storage).map(|size| type_of(program, &result.return_type, size))
+        }
+        _ => None,
+    };
+    let return_storage = match returned {
+        Some(_) => result.return_storage.clone(),
+        None => Storage::Unassigned,
+    };
+    let return_type = returned.unwrap_or_else(|| program.types.builtin("undefined"));
+    program.types.mark_used(return_type);
+    let on_stack = parameters.iter().any(|(_, p)| is_on_stack(p));
+    let name = match result.convention.as_str() {
+        // Who cleans up the stack tells the two apart.
+        "__stdcall" if on_stack && !purges(program, entry) => "__cdecl",
+        name => name,
+    };
+    let convention = language.convention(name).cloned();
+    let custom_storage = convention.as_ref().is_some_and(|c| !is_natural(c, &result.parameters));
+    program.functions.edit(entry, |f| {
+        let parameters = parameters
+            .iter()
+            .map(|(data_type, parameter)| Parameter {
+                name: "".into(),
+                data_type: *data_type,
+                storage: parameter.storage.clone(),
+                source: SourceType::Default,
+                automatic: false,
+                id: f.new_variable_id(),
+            })
+            .collect();
+        f.signature = Signature {
+            return_type,
+            return_storage,
+            parameters,
+            varargs: false,
+            convention: convention.map(|c| c.name.into()),
+            custom_storage,
+            source: SourceType::Analysis,
+        };
+    });
+}
+
+fn size(storage: &Storage) -> Option<u32> {
+    let pieces = storage.pieces();
+    (!pieces.is_empty()).then(|| pieces.iter().map(|piece| piece.size).sum())
+}
+
+fn is_on_stack(parameter: &Variable) -> bool {
+    parameter.storage.pieces().iter().any(|piece| piece.address.space == SpaceId::STACK)
+}
+
+/// Whether a function takes its arguments off the stack as it returns (`RET n` of x86).
+fn purges(program: &Program, entry: Address) -> bool {
+    let Some(function) = program.functions.at(entry) else { return false };
+    let mut units = function
+        .body
+        .ranges()
+        .iter()
+        .flat_map(|range| program.listing.instructions.range(range.start..=range.end));
+    let known = units.find(|(_, unit)| unit.flow.is_terminal() && !unit.flow.is_call());
+    known.is_some_and(|(at, _)| program.memory.read_array(*at) == Some([0xc2u8]))
+}
+
+/// Whether parameters lie where the convention puts them, as far as that is plain to see.
+fn is_natural(convention: &Convention, parameters: &[Variable]) -> bool {
+    parameters.iter().zip(&convention.arguments).all(|(parameter, place)| {
+        let [piece] = parameter.storage.pieces() else { return true };
+        match place {
+            ValuePlace::Register(register) => {
+                let float = parameter.data_type.starts_with("float")
+                    || parameter.data_type.starts_with("double");
+                float
+                    || piece.address.space == SpaceId::REGISTER
+                        && piece.address.offset == register.offset
+            }
+            ValuePlace::Stack(_) => piece.address.space == SpaceId::STACK,
+        }
+    })
+}
+
+/// The type that a declaration spells, or bytes of the size.
+fn type_of(program: &mut Program, text: &str, size: u32) -> TypeId {
+    let base = text.trim_end_matches(['*', ' ']);
+    let stars = text.matches('*').count();
+    let types = &mut program.types;
+    let known = match base {
+        "code" => Some(code(program)),
+        _ => types.named(base).next(),
+    };
+    let types = &mut program.types;
+    let plain = !base.contains(['*', '[', '(']) && stars <= DEEPEST;
+    let Some(mut found) = known.filter(|_| plain) else { return types.undefined(size) };
+    for _ in 0..stars {
+        found = types.pointer_to(found);
+    }
+    if types.length(found) == Some(size) { found } else { types.undefined(size) }
+}
+
+/// What pointers to code of unknown kind point to.
+fn code(program: &mut Program) -> TypeId {
+    let function = FunctionType {
+        return_type: program.types.builtin("undefined"),
+        parameters: Vec::new(),
+        varargs: false,
+        convention: None,
+        no_return: false,
+    };
+    program.types.add(DataType {
+        category: "/".into(),
+        name: "code".into(),
+        length: Some(1),
+        alignment: 1,
+        description: "".into(),
+        kind: TypeKind::Function(function),
+        used: false,
+    })
+}
