@@ -340,7 +340,8 @@ fn nothing_stale_shows(name: &str, seed: u64, steps: usize) {
             assert_eq!(
                 (&ours.c, &ours.locals, &ours.parameters, &ours.warnings),
                 (&theirs.c, &theirs.locals, &theirs.parameters, &theirs.warnings),
-                "{name} after step {step}: {at:?}"
+                "{name} after step {step}: {at:?} kept {}",
+                session.decompilations() == before
             );
         }
     }

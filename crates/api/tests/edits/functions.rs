@@ -255,11 +255,12 @@ fn a_deleted_function_can_be_made_again() {
             }
             f.good("function.delete", json!({"selector": {"entry": entry}}));
             let again = f.good("function.create", json!({"resource": {"entry": entry}}));
-            for member in ["name", "body", "has_no_return", "parameter_count"] {
+            for member in ["name", "body", "parameter_count"] {
                 assert_eq!(again[member], was[member], "{name} {entry}: {member}");
             }
             // On AArch64 the new look at a function may end paths that the first one left open.
             if name.contains("x64") {
+                assert_eq!(again["has_no_return"], was["has_no_return"], "{name} {entry}");
                 assert_eq!(&f.text(entry), text, "{name} {entry}");
             }
             made += 1;

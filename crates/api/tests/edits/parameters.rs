@@ -113,6 +113,8 @@ fn a_retyped_parameter_takes_the_others_for_granted() {
     let found = full.good("function.get", json!({"selector": {"entry": "by_weight"}}));
     let entry = found["entry"].as_str().expect("is text");
     let pointer = json!({"kind": "c", "declaration": "unsigned int *"});
+    // It is only pointed at, so without symbols it is code, and no function yet.
+    f.good("function.create", json!({"resource": {"entry": entry}}));
     f.good("function_parameter.patch", patch(entry, 1, json!({"data_type": pointer})));
     let row = f.good("function.get", json!({"selector": {"entry": entry}}));
     assert_eq!(row["parameter_count"], 2);

@@ -42,6 +42,7 @@ impl Depends {
     ) -> Depends {
         let mut places = Places::default();
         places.add_varnodes(data, architecture);
+        places.add_calls(data);
         let mut code = function.body.clone();
         for owner in entered(program, function) {
             places.add_function(program, &owner);
@@ -68,7 +69,8 @@ impl Depends {
 
     /// Whether a change of the program may show. `old` is the state that the types are of.
     pub(crate) fn touched(&self, changes: &Changes, touched: &AddressSet, old: &Program) -> bool {
-        let in_code = |at: &Place| self.code.contains(*at);
+        // A run follows flow, which may leave what is stated to be the function's body.
+        let in_code = |at: &Place| self.code.contains(*at) || self.places.contains(*at);
         changes.everything
             || self.entry.is_none_or(|entry| changes.functions.binary_search(&entry).is_ok())
             || changes.comments.iter().any(|at| self.body.contains(*at))
@@ -149,6 +151,18 @@ impl Places {
                 if at.get_space().is_some_and(|space| space.get_index() == ram) {
                     self.points.insert(Place::ram(at.get_offset()));
                 }
+            }
+        }
+    }
+
+    /// Calls, and the functions that they are known to reach.
+    fn add_calls(&mut self, data: &Funcdata) {
+        for index in 0..data.num_calls() {
+            let call = data.call_spec(data.get_call_specs(index));
+            self.points.insert(Place::ram(data.op(call.get_op()).get_addr().get_offset()));
+            let entry = call.get_entry_address();
+            if !entry.is_invalid() && !entry.is_constant() {
+                self.points.insert(Place::ram(entry.get_offset()));
             }
         }
     }

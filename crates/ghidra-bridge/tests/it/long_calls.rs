@@ -187,7 +187,7 @@ fn a_cancelled_request_over_pipes_is_not_answered() {
     let mut child = Command::new(program())
         .arg("stdio")
         .arg(file.path())
-        .arg("analysis=off")
+        .args(["analysis=off", "project=none"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -174,7 +174,8 @@ fn a_host_that_is_not_there_is_one_line() {
     let address = listener.local_addr().expect("bound");
     drop(listener);
     let url = format!("ws_url=ws://user:hidden@{address}/x?key=hidden");
-    let output = crate::world::run(&["ws", sample().to_str().expect("a name"), &url]);
+    let output =
+        crate::world::run(&["ws", sample().to_str().expect("a name"), &url, "project=none"]);
     let text = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert_eq!(text.trim_end().lines().count(), 1, "{text}");
@@ -188,7 +189,7 @@ fn rude_host(behave: impl FnOnce(TcpStream) + Send + 'static) -> Child {
     let child = Command::new(program())
         .arg("ws")
         .arg(sample())
-        .args([url.as_str(), "token=sesame"])
+        .args([url.as_str(), "token=sesame", "project=none"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -104,7 +104,11 @@ fn tokens_in_a_query_are_refused_on_every_transport() {
 fn everything_said(arguments: &[String], environment: Option<&str>) -> String {
     let log = tempfile::NamedTempFile::new().expect("a file");
     let mut command = Command::new(program());
-    command.arg("serve").arg(sample()).args(["ws_port=0", "mcp_port=0"]).args(arguments);
+    command
+        .arg("serve")
+        .arg(sample())
+        .args(["ws_port=0", "mcp_port=0", "project=none"])
+        .args(arguments);
     command.arg(format!("log={}", log.path().display())).env_remove("GHIDRA_BRIDGE_TOKEN");
     if let Some(secret) = environment {
         command.env("GHIDRA_BRIDGE_TOKEN", secret);
