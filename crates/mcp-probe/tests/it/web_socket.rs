@@ -42,7 +42,6 @@ fn faults_over_web_sockets() {
         ("flood", "flood"),
         ("out-of-order", "out-of-order"),
         ("wrong-ids", "wrong-id"),
-        ("nested-bomb", "nested-too-deep"),
         ("version-strict", "version-mismatch"),
         ("endless-pages", "endless-pages"),
     ] {
