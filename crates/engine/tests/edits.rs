@@ -106,7 +106,7 @@ fn only_what_an_edit_concerns_is_decompiled_again() {
 
     let weight = at("weight_of");
     write(&session, |program| {
-        program.functions.edit(weight, |f| f.no_return = true).then(|| ()).unwrap()
+        program.functions.edit(weight, |f| f.no_return = true).then_some(()).unwrap()
     });
     assert_eq!(
         done_again(&session),
@@ -223,7 +223,7 @@ fn edit_at_random(program: &mut Program, session: &Session, dice: &mut Dice, ste
         7 => {
             let pointer = program.types.pointer_to(data_type);
             program.functions.edit(function, |f| {
-                f.signature.return_type = if step % 2 == 0 { data_type } else { pointer };
+                f.signature.return_type = if step.is_multiple_of(2) { data_type } else { pointer };
                 f.signature.source = SourceType::UserDefined;
             });
             let _ = session.lay_out_signature(program, function);
@@ -260,7 +260,7 @@ fn edit_at_random(program: &mut Program, session: &Session, dice: &mut Dice, ste
                 .map(|(id, s)| (id, s.address))
                 .collect();
             let (id, at) = dice.pick(&labels);
-            if step % 3 == 0 {
+            if step.is_multiple_of(3) {
                 program.remove_label(at);
             } else {
                 program.symbols.edit(id, |symbol| symbol.name = format!("l{step}").into());
@@ -278,7 +278,7 @@ fn edit_at_random(program: &mut Program, session: &Session, dice: &mut Dice, ste
                 first_use: variable.first_use_offset(function),
                 hash: variable.hash,
                 source: SourceType::UserDefined,
-                type_locked: step % 2 == 0,
+                type_locked: step.is_multiple_of(2),
                 id: variable.local_id(program.functions.at(function).unwrap()),
             };
             let _ = program.put_local(function, local);

@@ -186,7 +186,7 @@ impl<'a> Types<'a> {
         let Ok(mut tree) = self.source.unit.entries_tree(Some(at)) else { return id };
         let Ok(root) = tree.root() else { return id };
         let (kind, alignment) = if is_enum {
-            (TypeKind::Enum { values: self.values(root) }, length.unwrap_or(1).min(8))
+            (TypeKind::Enum { values: self.values(root) }, (size.unwrap_or(1).max(1) as u32).min(8))
         } else {
             let fields = self.fields(program, root, depth);
             let alignment = fields

@@ -70,11 +70,11 @@ impl Engine {
         let made = changes.functions.iter().filter(|entry| external(entry)).any(|entry| {
             program.functions.at(*entry).is_some() != old.functions.at(*entry).is_some()
         });
-        !changes.everything
-            && !changes.types.iter().any(|id| known_type(*id))
-            && !changes.memory.ranges().iter().any(code)
-            && !(renamed || bound || made)
-            && changes.data_covers.len() <= MAX_COVERED
+        let too_much = changes.everything
+            || changes.types.iter().any(|id| known_type(*id))
+            || changes.memory.ranges().iter().any(code)
+            || changes.data_covers.len() > MAX_COVERED;
+        !(too_much || renamed || bound || made)
     }
 
     fn forget_prototype(&mut self, entry: Place) -> Result<()> {

@@ -105,11 +105,14 @@ fn project_of(served: &Served) -> PathBuf {
     PathBuf::from(served.ready["project"].as_str().expect("a project"))
 }
 
+/// One way to end a served program.
+type End = fn(&Served);
+
 #[test]
 #[cfg(unix)]
 fn edits_are_there_again_however_it_ended() {
     let home = home();
-    let ends: [(&str, fn(&Served)); 4] = [
+    let ends: [(&str, End); 4] = [
         ("save and kill", |served| {
             let saved = served.call("ghidra.program", "save", json!({}));
             assert_eq!(saved, json!({"saved": true}));

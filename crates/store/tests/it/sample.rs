@@ -75,7 +75,7 @@ pub fn program() -> Program {
 }
 
 fn blocks(p: &mut Program) {
-    let bytes: Arc<[u8]> = (0..40_000u32).map(|n| (n * n >> 7) as u8).collect();
+    let bytes: Arc<[u8]> = (0..40_000u32).map(|n| ((n * n) >> 7) as u8).collect();
     let derived: Arc<[u8]> = b"made of the file".as_slice().into();
     let overlay =
         Arc::make_mut(&mut p.spaces).add_overlay(".comment", SpaceId::OTHER).expect("room");
@@ -180,7 +180,7 @@ pub fn apply(p: &mut Program, kind: u8, a: u64, b: u64) {
         }
         _ => {
             p.entry_points.insert(place, ());
-            if b % 50 == 0 {
+            if b.is_multiple_of(50) {
                 p.warn(format!("warning {b}"));
             }
         }
@@ -189,7 +189,7 @@ pub fn apply(p: &mut Program, kind: u8, a: u64, b: u64) {
 
 fn comment(p: &mut Program, place: Address, a: u64, b: u64) {
     let key = (place, CommentKind::ALL[a as usize % 5]);
-    if b % 4 == 0 {
+    if b.is_multiple_of(4) {
         p.comments.remove(&key);
     } else {
         p.comments.insert(key, format!("comment {b}\n\0 „{a}“").into());
@@ -218,8 +218,8 @@ fn symbol(p: &mut Program, place: Address, a: u64, b: u64) {
                 parent: some,
                 source: source(a),
                 primary: false,
-                external_entry: a % 2 == 0,
-                pinned: b % 3 == 0,
+                external_entry: a.is_multiple_of(2),
+                pinned: b.is_multiple_of(3),
             });
         }
         _ => {
@@ -250,13 +250,13 @@ fn function(p: &mut Program, place: Address, a: u64, b: u64) {
 fn vary(function: &mut Function, a: u64, b: u64, data_type: TypeId) {
     let id = function.new_variable_id();
     function.signature.return_storage = storage(a);
-    function.signature.convention = (a % 2 == 0).then(|| "__cdecl".into());
-    function.signature.varargs = b % 2 == 0;
-    function.no_return = a % 3 == 0;
-    function.inline = a % 5 == 0;
+    function.signature.convention = a.is_multiple_of(2).then(|| "__cdecl".into());
+    function.signature.varargs = b.is_multiple_of(2);
+    function.no_return = a.is_multiple_of(3);
+    function.inline = a.is_multiple_of(5);
     function.stack_purge = (a % 2 == 1).then_some(-(b as i32 % 9));
-    function.call_fixup = (b % 3 == 0).then(|| "fixup".into());
-    function.thunk_of = (b % 7 == 0).then(|| Address::external(b));
+    function.call_fixup = b.is_multiple_of(3).then(|| "fixup".into());
+    function.thunk_of = b.is_multiple_of(7).then(|| Address::external(b));
     function.tags = (0..b % 3).map(|n| Arc::from(format!("tag{n}"))).collect();
     if function.signature.parameters.len() > 3 {
         function.signature.parameters.clear();
@@ -277,7 +277,7 @@ fn vary(function: &mut Function, a: u64, b: u64, data_type: TypeId) {
         first_use: b as u32,
         hash: a | 1 << 63,
         source: source(b),
-        type_locked: a % 2 == 0,
+        type_locked: a.is_multiple_of(2),
         id,
     });
 }
@@ -336,7 +336,7 @@ fn listing(p: &mut Program, place: Address, a: u64, b: u64) {
             let instruction = Instruction {
                 length: (a % 15 + 1) as u8,
                 delay_slots: (a % 2) as u8,
-                in_delay_slot: a % 3 == 0,
+                in_delay_slot: a.is_multiple_of(3),
                 mode: (b % 2) as u8,
                 flow: flows[a as usize % 3],
                 flow_override: FlowOverride::None,
