@@ -255,12 +255,15 @@ fn a_deleted_function_can_be_made_again() {
             }
             f.good("function.delete", json!({"selector": {"entry": entry}}));
             let again = f.good("function.create", json!({"resource": {"entry": entry}}));
-            for member in ["name", "body", "parameter_count"] {
+            for member in ["name", "parameter_count"] {
                 assert_eq!(again[member], was[member], "{name} {entry}: {member}");
             }
-            // On AArch64 the new look at a function may end paths that the first one left open.
+            // On AArch64 the new look at a function knows more than the first one did: it may
+            // end paths that were left open, and read a table whose guard they hid.
             if name.contains("x64") {
-                assert_eq!(again["has_no_return"], was["has_no_return"], "{name} {entry}");
+                for member in ["body", "has_no_return"] {
+                    assert_eq!(again[member], was[member], "{name} {entry}: {member}");
+                }
                 assert_eq!(&f.text(entry), text, "{name} {entry}");
             }
             made += 1;
