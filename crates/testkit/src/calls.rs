@@ -35,7 +35,7 @@ pub enum Transport {
 pub struct Recording {
     /// What the calls show.
     pub about: String,
-    /// The fixture that is opened.
+    /// The fixture that is opened, or `the tests themselves`.
     pub program: String,
     /// Further arguments of the bridge.
     #[serde(default)]

@@ -120,14 +120,16 @@ type Operations = HashMap<String, (String, String, Value)>;
 
 impl Peer {
     fn start(recording: &Recording, transport: Transport) -> anyhow::Result<Peer> {
-        let file = testkit::fixture(&recording.program);
+        let file = file_of(recording);
         let mut arguments: Vec<&str> = recording.arguments.iter().map(String::as_str).collect();
         if !arguments.iter().any(|argument| argument.starts_with("analysis=")) {
             arguments.push("analysis=wait");
         }
         let folder = tempfile::tempdir()?;
         let project = format!("project={}", folder.path().join("project").display());
-        arguments.push(&project);
+        if !arguments.iter().any(|argument| argument.starts_with("project=")) {
+            arguments.push(&project);
+        }
         if transport == Transport::Stdio {
             let mut client = StdioClient::start(program(), &file, &arguments)?;
             let operations = operations(client.request("resources/read", contract())?)?;
@@ -196,4 +198,13 @@ fn checked(
         schema::check(schema, result).map_err(|fault| anyhow::anyhow!("{fault}: {result}"))?;
     }
     Ok(outcome)
+}
+
+/// The file that a recording is about. These tests themselves are the largest program at hand:
+/// one whose analysis outlasts a few calls.
+fn file_of(recording: &Recording) -> std::path::PathBuf {
+    match recording.program.as_str() {
+        "the tests themselves" => std::env::current_exe().expect("a path"),
+        fixture => testkit::fixture(fixture),
+    }
 }

