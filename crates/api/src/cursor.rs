@@ -54,7 +54,7 @@ impl Query<'_> {
     /// The position in a token, if the token was handed out for this query.
     pub(crate) fn position<K: DeserializeOwned>(&self, token: &str) -> Result<K, BridgeError> {
         self.read(token).ok_or_else(|| {
-            let message = "the cursor was not handed out for this query in this session; \
+            let message = "the cursor was not handed out by this bridge for this query; \
                            start again without one, with the same selection as before";
             BridgeError::new(ErrorCode::InvalidCursor, message).at("/page/cursor")
         })

@@ -108,11 +108,9 @@ impl ErrorCode {
                 ("invalid_union", 400, "a value fits none of its alternatives, or several at once")
             }
             Self::DuplicateField => ("duplicate_field", 400, "a projection path is listed twice"),
-            Self::InvalidCursor => (
-                "invalid_cursor",
-                400,
-                "a cursor was not handed out for this query in this session",
-            ),
+            Self::InvalidCursor => {
+                ("invalid_cursor", 400, "a cursor was not handed out by this bridge for this query")
+            }
             Self::ConflictingRange => {
                 ("conflicting_range", 400, "two spellings of one range bound differ")
             }

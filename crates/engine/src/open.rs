@@ -244,7 +244,7 @@ impl Place {
                 format!("{error}; what is edited here is not kept while that lasts.")
             }
             _ if chosen && !readable => return Err(error.into()),
-            _ => format!("{error}. Edits last as long as this session."),
+            _ => format!("{error}. Edits last until the bridge ends."),
         };
         Ok(Place { project: Some(Project::unclaimed(file)), notices: vec![notice] })
     }

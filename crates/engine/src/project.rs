@@ -25,12 +25,10 @@ pub enum ProjectChoice {
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// It has no project file.
-    #[error(
-        "this session keeps no project file; start it without project=none, or with project=FILE, to save"
-    )]
+    #[error("no project file is kept; start without project=none, or with project=FILE, to save")]
     NoProject,
     /// It was opened to look only.
-    #[error("this session was started with read_only=true, so its project is not written")]
+    #[error("it was started with read_only=true, so the project is not written")]
     ReadOnly,
     /// The project cannot be written.
     #[error(transparent)]
@@ -143,7 +141,7 @@ impl Session {
         self.keeping().path.as_deref()
     }
 
-    /// Whether the project was this session's alone when it was opened. What is
+    /// Whether the project was nobody else's when it was opened. What is
     /// edited is not kept otherwise, unless a save succeeds later.
     pub fn has_claimed_project(&self) -> bool {
         self.keeping().claimed

@@ -103,7 +103,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// This session.
+/// The bridge as its clients see it.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Session {
     /// Its id, as given at the start.
