@@ -15,7 +15,7 @@ use crate::pass::{Analysis, Stopped};
 use decompiler::{Context, Decoded, Opcode, PcodeOp, VarSpace};
 use program::{Address, AddressRange, FlowOverride, FlowType, Instruction, SourceType, SpaceId};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Instructions decoded between two reports of progress.
 const STEP: usize = 1 << 13;
@@ -169,13 +169,31 @@ impl<'a, 'p> Explorer<'a, 'p> {
         self.drain()
     }
 
-    /// Puts the functions found so far into the program, all of them as
-    /// returning, and lends the program out.
-    pub(crate) fn so_far(&mut self) -> &mut Analysis<'p> {
+    /// Puts the functions found so far into the program and lends it out. Those are told not to
+    /// return that cannot whatever the jumps still open lead to.
+    pub(crate) fn so_far(&mut self, open: &BTreeSet<(u64, u64)>) -> &mut Analysis<'p> {
+        let may_return = self.may_return(open);
         let functions = self.found.iter().filter(|(_, f)| f.function);
-        self.explored.functions = functions.map(|(at, _)| (*at, true)).collect();
+        self.explored.functions =
+            functions.map(|(at, f)| (*at, f.returns || may_return.contains(at))).collect();
         crate::functions::define(self.analysis.program, &self.explored);
         self.analysis
+    }
+
+    /// Functions that might return if those with open jumps do. Cost: linear in the functions
+    /// that nobody saw to return.
+    fn may_return(&self, open: &BTreeSet<(u64, u64)>) -> HashSet<u64> {
+        let mut may_return = HashSet::new();
+        let mut next: Vec<u64> = open.iter().map(|(function, _)| *function).collect();
+        while let Some(function) = next.pop() {
+            if may_return.insert(function)
+                && let Some(found) = self.found.get(&function).filter(|found| !found.never)
+            {
+                next.extend(found.waiting.iter().map(|path| path.function));
+                next.extend(&found.followers);
+            }
+        }
+        may_return
     }
 
     /// Marks the calls that never come back and hands over what was found.
@@ -393,22 +411,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             return self.leave_call(function, at, decoded, context);
         }
         if flow.is_computed() {
-            match self.pointer_target(at, context) {
-                Some(target) => {
-                    self.function(target, context);
-                    self.depends(function, target);
-                }
-                None => match self.slot_target(at, context) {
-                    // The system fills the slot with a function of another library.
-                    Some(import) => {
-                        let program = &*self.analysis.program;
-                        if program.functions.at(import).is_none_or(|f| !f.no_return) {
-                            self.returned(function);
-                        }
-                    }
-                    None => self.explored.open_jumps.push((function, at)),
-                },
-            }
+            self.leave_jump(function, at, context);
             return if flow.is_conditional() { self.go_on(function, next) } else { None };
         }
         if flow.is_terminal() {
@@ -433,6 +436,28 @@ impl<'a, 'p> Explorer<'a, 'p> {
             }
         }
         if flow.has_fall_through() { self.go_on(function, next) } else { None }
+    }
+
+    /// A computed jump: leads to where a constant pointer or the whole function tells, or stays
+    /// open.
+    fn leave_jump(&mut self, function: u64, at: u64, context: Context) {
+        let target = self.slot_target(at, context).or_else(|| {
+            crate::thunks::target(self.analysis.program, &mut self.reader, Address::ram(function))
+        });
+        match target {
+            Some(target) if target.space == SpaceId::RAM => {
+                self.function(target.offset, context);
+                self.depends(function, target.offset);
+            }
+            // The system fills the slot with a function of another library.
+            Some(import) => {
+                let program = &*self.analysis.program;
+                if program.functions.at(import).is_none_or(|f| !f.no_return) {
+                    self.returned(function);
+                }
+            }
+            None => self.explored.open_jumps.push((function, at)),
+        }
     }
 
     /// Whether nothing but a landing mark (`ENDBR64`, `BTI`) lies between a

@@ -6,7 +6,8 @@
 use crate::address_tables::is_fallen_into;
 use crate::linkage;
 use decompiler::Language;
-use program::{Address, MemoryBlock, Program};
+use program::{Address, FlowType, MemoryBlock, Program, RefType};
+use smallvec::{SmallVec, smallvec};
 
 /// Bytes that are looked at before and from a place on.
 const BEFORE: usize = 10;
@@ -20,13 +21,25 @@ struct Habit {
     begins: fn(&[u8]) -> bool,
     /// Whether code before a function may end with these bytes.
     ends: fn(&[u8]) -> bool,
+    /// Whether what begins like a function is one even if no such end lies before it, where other
+    /// means found that it is code.
+    code_without_end: bool,
 }
 
 fn habit(language: &Language) -> Option<Habit> {
     Some(match (language.processor(), language.pointer_size()) {
-        ("x86", 8) => Habit { alignment: 1, begins: begins_x64, ends: ends_x86 },
-        ("x86", 4) => Habit { alignment: 1, begins: begins_x86, ends: ends_x86 },
-        ("AARCH64", _) => Habit { alignment: 4, begins: begins_aarch64, ends: ends_aarch64 },
+        ("x86", 8) => {
+            Habit { alignment: 1, begins: begins_x64, ends: ends_x86, code_without_end: true }
+        }
+        ("x86", 4) => {
+            Habit { alignment: 1, begins: begins_x86, ends: ends_x86, code_without_end: true }
+        }
+        ("AARCH64", _) => Habit {
+            alignment: 4,
+            begins: begins_aarch64,
+            ends: ends_aarch64,
+            code_without_end: false,
+        },
         _ => return None,
     })
 }
@@ -72,20 +85,31 @@ fn is_start(program: &Program, habit: &Habit, block: &MemoryBlock, at: Address) 
     match program.listing.unit_containing(at) {
         // Code that was found by other means, but not as a function.
         Some((start, program::CodeUnit::Instruction(_))) => {
-            start == at && !is_fallen_into(program, at)
+            start == at
+                && !is_fallen_into(program, at)
+                && !is_branched_to(program, at)
+                && (habit.code_without_end || (habit.ends)(&bytes_before(program, at)))
         }
         Some(_) => false,
-        None => {
-            let distance = at.offset.saturating_sub(block.start.offset).min(BEFORE as u64);
-            let mut before = [0u8; BEFORE];
-            let before = &mut before[..distance as usize];
-            let read = at
-                .checked_sub(distance)
-                .and_then(|start| program.memory.read(start, before).ok())
-                .unwrap_or(0);
-            read == before.len() && (habit.ends)(before)
-        }
+        None => at != block.start && (habit.ends)(&bytes_before(program, at)),
     }
+}
+
+/// The bytes up to an address, as far back as memory goes on.
+fn bytes_before(program: &Program, at: Address) -> SmallVec<[u8; BEFORE]> {
+    let starts = (1..=BEFORE as u64).rev().filter_map(|distance| at.checked_sub(distance));
+    let runs = starts.map(|start| {
+        let mut before = smallvec![0; (at.offset - start.offset) as usize];
+        let read = program.memory.read(start, &mut before).ok()?;
+        (read == before.len()).then_some(before)
+    });
+    runs.flatten().next().unwrap_or_default()
+}
+
+/// Whether a condition decides if control comes to an address: then it lies inside of a function.
+fn is_branched_to(program: &Program, at: Address) -> bool {
+    let mut flows = program.references.to(at).map(|reference| reference.info.kind);
+    flows.any(|kind| kind == RefType::Flow(FlowType::ConditionalJump))
 }
 
 /// Registers pushed and a frame made, in the orders that compilers like.

@@ -7,7 +7,7 @@ use crate::expression::{Evaluation, Expressions, NodeId};
 use crate::reaching::Reaching;
 use crate::values::mask;
 use decompiler::{JumpTable, Opcode, PcodeOp, RegisterVarnode, Varnode};
-use program::{Address, Program, RefType};
+use program::{Address, FlowType, Program, RefType};
 use std::collections::BTreeSet;
 
 /// Instructions looked at before the jump.
@@ -169,7 +169,7 @@ fn predecessor(program: &Program, at: Address) -> Option<(Address, bool)> {
     if let Some((start, instruction)) = before {
         let flow = instruction.effective_flow();
         let plain = instruction.delay_slots == 0 && !instruction.in_delay_slot;
-        if flow.has_fall_through() && plain {
+        if flow.has_fall_through() && plain && !ends_in_call(program, start, flow) {
             return (!flow.is_call()).then_some((start, false));
         }
     }
@@ -178,6 +178,16 @@ fn predecessor(program: &Program, at: Address) -> Option<(Address, bool)> {
     );
     let only = jumps.next()?;
     jumps.next().is_none().then_some((only.from, true))
+}
+
+/// Whether an instruction calls a function that is known not to return.
+pub(crate) fn ends_in_call(program: &Program, at: Address, flow: FlowType) -> bool {
+    flow.is_call()
+        && program
+            .references
+            .from(at)
+            .filter(|reference| reference.info.kind.is_call())
+            .any(|call| program.thunked(call.to).is_some_and(|function| function.no_return))
 }
 
 /// Applies one instruction of the path; the destination if it is the jump.

@@ -2,7 +2,7 @@
 //! before the jump through it, in a register that calls preserve.
 
 use crate::code::CodeReader;
-use crate::jump_tables::constant_after;
+use crate::jump_tables::{constant_after, ends_in_call};
 use decompiler::{PcodeOp, RegisterVarnode, VarSpace, Varnode};
 use program::{Address, Program, RefType};
 use std::collections::HashSet;
@@ -61,8 +61,10 @@ impl Reaching<'_> {
     fn before(&self, at: Address) -> Vec<Address> {
         let listing = &self.program.listing;
         let before = at.checked_sub(1).and_then(|end| listing.instruction_containing(end));
-        let falls =
-            before.filter(|(_, instruction)| instruction.effective_flow().has_fall_through());
+        let falls = before.filter(|(start, instruction)| {
+            let flow = instruction.effective_flow();
+            flow.has_fall_through() && !ends_in_call(self.program, *start, flow)
+        });
         let jumps = self.program.references.to(at).filter(
             |reference| matches!(reference.info.kind, RefType::Flow(flow) if flow.is_jump()),
         );

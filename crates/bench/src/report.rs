@@ -31,6 +31,19 @@ pub fn totals(samples: &[Scored]) -> Vec<(Category, Tally)> {
     sums
 }
 
+/// Sums of the functions' entries, of the samples that kept their symbols and of those that were
+/// stripped: finding a function is another task where no symbol names it.
+pub fn functions_by_symbols(samples: &[Scored]) -> [(&'static str, Tally); 2] {
+    let mut sums = [("with symbols", Tally::default()), ("stripped", Tally::default())];
+    for sample in samples {
+        let stripped = usize::from(sample.name.contains(".stripped"));
+        for (_, tally) in sample.tallies.iter().filter(|(c, _)| *c == Category::Functions) {
+            sums[stripped].1 += *tally;
+        }
+    }
+    sums
+}
+
 /// One row a sample with precision and recall, then the totals with F1.
 pub fn table(samples: &[Scored]) -> String {
     let mut text = String::new();
@@ -62,14 +75,21 @@ pub fn table(samples: &[Scored]) -> String {
 /// The totals alone.
 fn summary(samples: &[Scored]) -> String {
     let mut text = format!(
-        "{:10} {:>10} {:>8} {:>7} {:>8} {:>8} {:>8}\n",
+        "{:12} {:>10} {:>8} {:>7} {:>8} {:>8} {:>8}\n",
         "total", "precision", "recall", "F1", "shared", "ours", "Ghidra's"
     );
+    let mut rows: Vec<(&str, Tally)> = Vec::new();
     for (category, tally) in totals(samples) {
+        rows.push((category.title(), tally));
+        if category == Category::Functions {
+            rows.extend(functions_by_symbols(samples));
+        }
+    }
+    for (title, tally) in rows {
         let _ = writeln!(
             text,
-            "{:10} {:>10} {:>8} {:>7} {:>8} {:>8} {:>8}",
-            category.title(),
+            "{:12} {:>10} {:>8} {:>7} {:>8} {:>8} {:>8}",
+            title,
             percent(tally.precision()),
             percent(tally.recall()),
             percent(tally.f1()),
@@ -106,6 +126,19 @@ mod tests {
         assert_eq!(percent(1.0), "100");
         assert_eq!(percent(0.99999), "99.9");
         assert_eq!(percent(0.0), "0.0");
+    }
+
+    #[test]
+    fn stripped_samples_are_summed_apart() {
+        let sample = |name: &str, shared| Scored {
+            name: name.into(),
+            tallies: vec![(Category::Functions, Tally { shared, ours: 4, theirs: 5 })],
+            elapsed: Duration::ZERO,
+            failure: None,
+        };
+        let samples = [sample("a.x64.O2", 1), sample("a.x64.O2.stripped.exe", 2)];
+        let shared = functions_by_symbols(&samples).map(|(_, tally)| tally.shared);
+        assert_eq!(shared, [1, 2]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bench::category::Category;
 use bench::floor::Floor;
-use bench::report::{table, totals};
+use bench::report::{functions_by_symbols, table, totals};
 use bench::run;
 use bench::subject::Depth;
 use clap::ValueEnum;
@@ -13,6 +13,9 @@ use testkit::truth::{Sample, Truth};
 /// Decompiling a whole static C library takes longer than all the rest; its text
 /// counts in the table that `truth` prints, not here.
 const LARGEST_FOR_TEXT: u64 = 400 << 10;
+
+/// Least precision and recall of the functions' entries: of samples with symbols, and without.
+const LEAST_FUNCTIONS: [f64; 2] = [0.99, 0.97];
 
 #[test]
 fn scores_never_fall() {
@@ -35,6 +38,10 @@ fn scores_never_fall() {
         std::fs::write(&path, floor.print()).expect("floor.txt is written");
     }
     let losses = floor.losses(&sums);
+    for ((title, tally), least) in functions_by_symbols(&facts).into_iter().zip(LEAST_FUNCTIONS) {
+        let (precision, recall) = (tally.precision(), tally.recall());
+        assert!(precision >= least && recall >= least, "functions {title}: {precision} {recall}");
+    }
     assert!(losses.is_empty(), "{}\n{}\n{}", losses.join("\n"), table(&facts), table(&texts));
 }
 
