@@ -22,9 +22,8 @@ const LIMIT: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct Told {
     tables: BTreeMap<Address, JumpTable>,
-    /// Functions that it was asked about, and how many functions were known then not to return:
-    /// another one may cut off the way that hid a guard.
-    asked: BTreeMap<u64, usize>,
+    /// Functions that it was asked about.
+    asked: BTreeSet<u64>,
 }
 
 /// Resolves computed jumps until none is left that can be. Cost: one flow
@@ -85,8 +84,7 @@ fn resolve_open(
     Ok(hopeless)
 }
 
-/// Asks the decompiler about the functions of some jumps, about each once as long as the same
-/// functions return.
+/// Asks the decompiler about the functions of some jumps, about each once.
 fn ask(
     program: &Program,
     decompiler: &decompiler::Decompiler,
@@ -94,17 +92,16 @@ fn ask(
     jumps: &BTreeSet<(u64, u64)>,
 ) {
     let unknown = jumps.iter().filter(|(_, at)| !told.tables.contains_key(&Address::ram(*at)));
-    let ends = program.functions.iter().filter(|function| function.no_return).count();
     let functions: BTreeSet<u64> = unknown
         .map(|(function, _)| *function)
         .filter(|function| program.functions.at(Address::ram(*function)).is_some())
-        .filter(|function| told.asked.get(function) != Some(&ends))
+        .filter(|function| !told.asked.contains(function))
         .collect();
     let functions: Vec<u64> = functions.into_iter().collect();
     for table in tables(program, decompiler, &functions) {
         told.tables.insert(table.from, table);
     }
-    told.asked.extend(functions.into_iter().map(|function| (function, ends)));
+    told.asked.extend(functions);
 }
 
 /// Resolves what the code just before each jump tells. What is left may be a table that only
