@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::{BridgeError, ErrorCode};
+use crate::shapes::TRUNCATED;
 
 /// The schema of one row: the reply itself, or what its `items` hold.
 pub(crate) fn row_mut(schema: &mut Value, list: bool) -> &mut Value {
@@ -49,7 +50,8 @@ impl Selection {
             seen.push(path);
             selection.add(path);
         }
-        for name in identity {
+        // Nobody may choose not to hear that an answer was cut.
+        for name in identity.iter().chain([&TRUNCATED]) {
             selection.add(name);
         }
         Ok(Some(selection))

@@ -19,6 +19,17 @@ pub(crate) trait Reply: Serialize + JsonSchema {
     const LIST: bool = false;
 }
 
+/// Longest list inside of a row; what is left out is told in the row's `truncated`.
+pub(crate) const MAX_NESTED: usize = 1000;
+
+/// The member that says that something in a reply was cut. It cannot be left out by selection.
+pub(crate) const TRUNCATED: &str = "truncated";
+
+/// A row's `truncated`, by the lengths that its nested lists have uncut.
+pub(crate) fn cut<const N: usize>(lengths: [usize; N]) -> Option<bool> {
+    lengths.into_iter().any(|length| length > MAX_NESTED).then_some(true)
+}
+
 /// A request, with what its shape promises to clients.
 pub(crate) trait Request: for<'de> Deserialize<'de> + JsonSchema {
     /// Takes `page` and answers `next_cursor`.

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 use store::{LoadRecord, Project, Record, StoreError};
 
 /// Largest file that is opened.
@@ -150,7 +151,8 @@ fn load(path: &Path, bytes: Arc<[u8]>, options: &OpenOptions) -> Result<Program,
     let mut program = loader::load(&name, &absolute(path), bytes, &options.load)
         .map_err(|source| OpenError::Load { path: path.to_owned(), source })?;
     let info = Arc::make_mut(&mut program.info);
-    info.created = times.0.or(times.1);
+    // File systems without the time of birth answer the epoch, or earlier.
+    info.created = times.0.filter(|born| *born > SystemTime::UNIX_EPOCH).or(times.1);
     info.modified = times.1;
     let broken = |source| OpenError::Language { path: path.to_owned(), source };
     let ids = (&program.info.language_id, &program.info.compiler_spec_id);

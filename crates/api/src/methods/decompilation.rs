@@ -8,13 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::method::{Answer, Method};
 use crate::methods::function::variable::{LocalVariableRow, ParameterRow};
-use crate::shapes::{EntrySelector, Projection, Reply, Request};
+use crate::shapes::{EntrySelector, MAX_NESTED, Projection, Reply, Request, cut};
 use crate::view::View;
 
 const DEFAULT_TIMEOUT_MS: u32 = 30_000;
-
-/// Longest nested list.
-const MAX_NESTED: usize = 1000;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -53,6 +50,11 @@ fn get(view: &View<'_>, request: DecompileRequest) -> Answer<Decompilation> {
             .filter(|token| request.lines.as_ref().is_none_or(|lines| lines.hold(token)))
             .collect()
     });
+    let wanted = |member, length| if view.wants(member) { length } else { 0 };
+    let truncated = cut([
+        wanted("parameters", found.parameters.len()),
+        wanted("local_variables", found.locals.len()),
+    ]);
     let program = &view.program;
     let callee = program.calling_function(function);
     let parameters = view.wants("parameters").then(|| {
@@ -74,6 +76,7 @@ fn get(view: &View<'_>, request: DecompileRequest) -> Answer<Decompilation> {
         lines,
         parameters,
         local_variables,
+        truncated,
         warnings: found.warnings,
         elapsed_ms: u64::try_from(found.elapsed.as_millis()).unwrap_or(u64::MAX),
     })
@@ -170,6 +173,8 @@ struct Decompilation {
     /// The local variables that the text shows; by `id` they can be renamed and retyped.
     #[schemars(length(max = 1000))]
     local_variables: Option<Vec<LocalVariableRow>>,
+    /// True when a nested list was cut at 1000 rows.
+    truncated: Option<bool>,
 }
 
 impl Reply for Decompilation {

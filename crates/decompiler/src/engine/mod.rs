@@ -75,6 +75,8 @@ struct Scene<'a> {
     types: &'a TypeMap,
     symbols: &'a Symbols,
     function: &'a Function,
+    /// Parameters that its convention has no place for.
+    unplaced: usize,
 }
 
 /// What an engine is for: how much of the program it is told.
@@ -228,6 +230,10 @@ impl Engine {
             let mut out = Decompilation { completed: true, ..Decompilation::default() };
             result::finish_tokens(data, std::mem::take(&mut *tokens.lock()), &mut out);
             result::read(data, architecture, program, scene.types, &mut out)?;
+            if scene.unplaced > 0 {
+                let message = "the calling convention has no place for the last parameters, which are left out";
+                out.warnings.push(format!("{message}: {}", scene.unplaced));
+            }
             // The first of two attempts read bytes as well, and had to be given up for them.
             let reads = memory.take_reads();
             let depends = Depends::collect(data, architecture, program, scene.function, &reads);
@@ -285,8 +291,8 @@ impl Engine {
         let watch = Arc::clone(&self.watch);
         let Engine { architecture, types, symbols, .. } = self;
         let result = architecture.with_function(symbol, |data, architecture| {
-            tell(data, architecture, program, types, symbols, &function)?;
-            let scene = Scene { watch: &watch, types, symbols, function: &function };
+            let unplaced = tell(data, architecture, program, types, symbols, &function)?;
+            let scene = Scene { watch: &watch, types, symbols, function: &function, unplaced };
             work(data, architecture, scene)
         });
         self.last_stop = watch.stop();
@@ -333,7 +339,7 @@ impl Engine {
         let function = Arc::clone(function);
         let Engine { architecture, types, .. } = self;
         architecture.with_function(symbol, |data, architecture| {
-            prototype::feed(data, architecture, program, types, &function)
+            prototype::feed(data, architecture, program, types, &function).map(drop)
         })
     }
 
@@ -455,12 +461,13 @@ fn tell(
     types: &mut TypeMap,
     symbols: &Symbols,
     function: &Function,
-) -> Result<()> {
+) -> Result<usize> {
     let known = program.thunked(function.entry).map_or(function, |found| found);
-    prototype::feed(data, architecture, program, types, known)?;
+    let unplaced = prototype::feed(data, architecture, program, types, known)?;
     edits::feed_locals(data, architecture, program, types, symbols, function)?;
     edits::feed_flow(data, program, symbols, function)?;
-    symbols.feed_inner_labels(architecture, program, function)
+    symbols.feed_inner_labels(architecture, program, function)?;
+    Ok(unplaced)
 }
 
 fn perform(data: &mut Funcdata, architecture: &mut Architecture, watch: &Watch) -> Result<()> {

@@ -3,7 +3,9 @@
 use ghidra_decompiler::address::Address;
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::error::Result;
-use ghidra_decompiler::fspec::{ModelId, ParameterPieces, ProtoModel, PrototypePieces};
+use ghidra_decompiler::fspec::{
+    ModelId, ParameterPieces, ProtoModel, PrototypePieces, assign_storage_glb,
+};
 use ghidra_decompiler::funcdata::Funcdata;
 use program::{Function, Program, Signature, SourceType, SpaceId, Storage};
 
@@ -38,14 +40,14 @@ fn is_laid_out(program: &Program, signature: &Signature) -> bool {
     signature.source == SourceType::UserDefined || takes_anything(program, signature)
 }
 
-/// Sets what is known about how a function is called.
+/// Sets what is known about how a function is called; how many parameters had to be left out.
 pub(crate) fn feed(
     data: &mut Funcdata,
     architecture: &mut Architecture,
     program: &Program,
     types: &mut TypeMap,
     function: &Function,
-) -> Result<()> {
+) -> Result<usize> {
     let signature = &function.signature;
     let model = match &signature.convention {
         Some(name) => architecture.get_model(name),
@@ -58,8 +60,9 @@ pub(crate) fn feed(
         data.get_func_proto_mut().set_model(model, architecture);
         data.get_func_proto_mut().set_model_lock(signature.convention.is_some());
     }
+    let mut unplaced = 0;
     if says_types(program, signature) {
-        feed_signature(data, architecture, program, types, signature)?;
+        unplaced = feed_signature(data, architecture, program, types, signature)?;
     }
     let prototype = data.get_func_proto_mut();
     if function.no_return {
@@ -79,7 +82,7 @@ pub(crate) fn feed(
     if let Some(fixup) = &function.call_fixup {
         feed_call_fixup(data, architecture, fixup);
     }
-    Ok(())
+    Ok(unplaced)
 }
 
 /// The model of functions whose parameters are known but not how they are passed.
@@ -97,7 +100,7 @@ fn feed_signature(
     program: &Program,
     types: &mut TypeMap,
     signature: &Signature,
-) -> Result<()> {
+) -> Result<usize> {
     let takes_anything = takes_anything(program, signature);
     let kept = if takes_anything { &[] } else { signature.parameters.as_slice() };
     let written = kept.iter();
@@ -118,6 +121,7 @@ fn feed_signature(
         pieces.intypes.push(types.get(architecture, &program.types, parameter.data_type)?);
         pieces.innames.push(parameter.name.to_string());
     }
+    let unplaced = leave_out_unplaced(&mut pieces, architecture)?;
     if signature.varargs {
         pieces.first_var_arg_slot = i32::try_from(pieces.intypes.len()).unwrap_or(i32::MAX);
     }
@@ -145,7 +149,25 @@ fn feed_signature(
         }
     }
     *data.get_func_proto_mut() = prototype;
-    set
+    set.map(|()| unplaced)
+}
+
+/// Takes out the parameters from the first one on that the convention has no place for, which the
+/// engine cannot bear; how many they are.
+fn leave_out_unplaced(
+    pieces: &mut PrototypePieces,
+    architecture: &mut Architecture,
+) -> Result<usize> {
+    let Some(model) = pieces.model else { return Ok(0) };
+    let mut passed = Vec::new();
+    assign_storage_glb(model, pieces, &mut passed, true, architecture)?;
+    let count = pieces.intypes.len();
+    // The result comes first, and a hidden pointer to it may follow.
+    let inputs = &passed[passed.len().saturating_sub(count)..];
+    let placed = inputs.iter().position(|piece| piece.addr.is_invalid()).unwrap_or(count);
+    pieces.intypes.truncate(placed);
+    pieces.innames.truncate(placed);
+    Ok(count - placed)
 }
 
 /// Where a value of one piece lives, in the engine's terms.

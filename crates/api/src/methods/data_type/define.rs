@@ -11,7 +11,7 @@ use super::{DataType, DataTypeMade, described, kind_word};
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::Answer;
 use crate::methods::name;
-use crate::shapes::Create;
+use crate::shapes::{Create, MAX_NESTED, cut};
 use crate::view::Edit;
 
 const ROOT: &str = "/";
@@ -201,9 +201,10 @@ fn from_c(edit: &mut Edit<'_>, text: &CText, existing: Existing) -> Answer<DataT
         ));
     };
     let mut answer = described(edit, *first)?;
-    let rows = made.iter().filter_map(|id| edit.program.types.get(*id)).take(super::MAX_NESTED);
+    let rows = made.iter().filter_map(|id| edit.program.types.get(*id)).take(MAX_NESTED);
     let rows = rows.map(|known| DataTypeMade { path: known.path(), kind: kind_word(&known.kind) });
     answer.items = Some(rows.collect());
+    answer.truncated = answer.truncated.or(cut([made.len()]));
     Ok(answer)
 }
 

@@ -15,13 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::{Answer, Method};
 use crate::methods::name;
-use crate::shapes::{Delete, Deleted, Get, List, Page, Reply};
+use crate::shapes::{Delete, Deleted, Get, List, MAX_NESTED, Page, Reply, cut};
 use crate::view::{Edit, View};
 use crate::walk::paginate;
 use reference::{DataTypeReference, FunctionSignature, Signature};
-
-/// Longest nested list.
-const MAX_NESTED: usize = 1000;
 
 pub(super) fn methods() -> Vec<Method> {
     let mut rows = category::methods();
@@ -211,13 +208,13 @@ impl DataType {
         match &known.kind {
             TypeKind::Struct { fields, .. } | TypeKind::Union { fields } => {
                 row.size = row.length;
-                row.truncated = (fields.len() > MAX_NESTED).then_some(true);
+                row.truncated = cut([fields.len()]);
                 let rows = fields.iter().enumerate().take(MAX_NESTED);
                 row.fields = Some(rows.map(|(at, f)| CompositeField::of(program, at, f)).collect());
             }
             TypeKind::Enum { values } => {
                 row.size = row.length;
-                row.truncated = (values.len() > MAX_NESTED).then_some(true);
+                row.truncated = cut([values.len()]);
                 let rows = values.iter().take(MAX_NESTED).map(|(name, value, comment)| EnumValue {
                     name: name.to_string(),
                     value: *value,
@@ -227,7 +224,7 @@ impl DataType {
             }
             TypeKind::Typedef(base) => row.base_type = Some(DataTypeReference::of(program, *base)),
             TypeKind::Function(function) => {
-                row.truncated = (function.parameters.len() > MAX_NESTED).then_some(true);
+                row.truncated = cut([function.parameters.len()]);
                 row.signature = Some(Signature::Parts(FunctionSignature::of(program, function)));
             }
             TypeKind::Builtin(_) | TypeKind::Pointer(_) | TypeKind::Array { .. } => {}

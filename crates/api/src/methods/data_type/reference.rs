@@ -6,6 +6,8 @@ use program::{Program, TypeId, TypeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::shapes::MAX_NESTED;
+
 /// Deepest nesting that is answered; what lies deeper is named.
 const MAX_NESTING: u32 = 32;
 
@@ -120,7 +122,7 @@ pub(crate) struct FunctionSignature {
 impl FunctionSignature {
     /// A function type of the program in parts; at most as many parameters as a reply may hold.
     pub(crate) fn of(program: &Program, function: &FunctionType) -> FunctionSignature {
-        let parameters = function.parameters.iter().take(super::MAX_NESTED);
+        let parameters = function.parameters.iter().take(MAX_NESTED);
         let convention = function.convention.as_deref().filter(|name| *name != "unknown");
         FunctionSignature {
             return_type: DataTypeReference::of(program, function.return_type),

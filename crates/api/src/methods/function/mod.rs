@@ -17,14 +17,11 @@ use serde::{Deserialize, Serialize};
 use crate::method::{Answer, Method};
 use crate::methods::data_type::reference::{DataTypeReference, Signature};
 use crate::methods::name;
-use crate::shapes::{Delete, Deleted, EntrySelector, Get, Reply, Scan, ScanPage};
+use crate::shapes::{Delete, Deleted, EntrySelector, Get, MAX_NESTED, Reply, Scan, ScanPage, cut};
 use crate::view::{Edit, View, function_at};
 use crate::walk::{OpenEnd, Walk, position};
 use storage::VariableStorage;
 use variable::{LocalVariableRow, ParameterRow};
-
-/// Longest nested list.
-const MAX_NESTED: usize = 1000;
 
 pub(super) fn methods() -> Vec<Method> {
     let mut rows = vec![
@@ -162,8 +159,11 @@ impl Function {
             |kind| program.comments.get(&(function.entry, kind)).map(|text| text.to_string());
         let wants_parameters = wants("parameters");
         let wants_locals = wants("local_variables");
-        let cut = (wants_parameters && signature.parameters.len() > MAX_NESTED)
-            || (wants_locals && function.locals.len() > MAX_NESTED);
+        let wanted = |wanted, length| if wanted { length } else { 0 };
+        let truncated = cut([
+            wanted(wants_parameters, signature.parameters.len()),
+            wanted(wants_locals, function.locals.len()),
+        ]);
         Function {
             entry: program.spaces.print(function.entry).to_string(),
             name: program.function_name(function.entry),
@@ -196,7 +196,7 @@ impl Function {
             thunk: function.thunk_of.is_some(),
             repeatable_comment: comment(CommentKind::Repeatable),
             tags: function.tags.iter().map(|tag| tag.to_string()).collect(),
-            truncated: cut.then_some(true),
+            truncated,
         }
     }
 }
