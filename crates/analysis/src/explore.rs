@@ -171,7 +171,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
 
     /// Puts the functions found so far into the program and lends it out. Those are told not to
     /// return that cannot whatever the jumps still open lead to.
-    pub(crate) fn so_far(&mut self, open: &BTreeSet<(u64, u64)>) -> &mut Analysis<'p> {
+    pub(crate) fn so_far(&mut self, open: BTreeSet<(u64, u64)>) -> &mut Analysis<'p> {
         let may_return = self.may_return(open);
         let functions = self.found.iter().filter(|(_, f)| f.function);
         self.explored.functions =
@@ -182,9 +182,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
 
     /// Functions that might return if those with open jumps do. Cost: linear in the functions
     /// that nobody saw to return.
-    fn may_return(&self, open: &BTreeSet<(u64, u64)>) -> HashSet<u64> {
+    fn may_return(&self, open: BTreeSet<(u64, u64)>) -> HashSet<u64> {
         let mut may_return = HashSet::new();
-        let mut next: Vec<u64> = open.iter().map(|(function, _)| *function).collect();
+        let mut next: Vec<u64> = open.into_iter().map(|(function, _)| function).collect();
         while let Some(function) = next.pop() {
             if may_return.insert(function)
                 && let Some(found) = self.found.get(&function).filter(|found| !found.never)

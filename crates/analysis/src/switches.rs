@@ -38,7 +38,7 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
         // Callers that waited for such a function go on, to code with jumps of its own.
         explorer.give_up(&hopeless.into_iter().collect::<Vec<_>>())?;
     }
-    let program = &mut *explorer.so_far(&BTreeSet::new()).program;
+    let program = &mut *explorer.so_far(BTreeSet::new()).program;
     for table in known.values() {
         crate::switch_tables::mark(program, table);
     }
@@ -56,7 +56,8 @@ fn resolve_open(
         if open.is_empty() {
             break;
         }
-        let analysis = explorer.so_far(&open);
+        // Nobody gave up on the hopeless ones yet: their functions may return as well.
+        let analysis = explorer.so_far(&open | &hopeless);
         analysis.check()?;
         let (mut found, open) = look(analysis.program, analysis.language, open, &mut hopeless);
         let (program, told) = (&mut *analysis.program, &mut *analysis.told);

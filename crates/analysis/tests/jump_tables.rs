@@ -34,11 +34,23 @@ const UNGUARDED: (u64, &str) = (
     "48 8d 15 69 0f 00 00  89 ff  48 63 04 ba  48 01 d0  ff e0",
     // lea rdx,[2010]; mov edi,edi; movsxd rax,[rdx+rdi*4]; add rax,rdx; 10b0 jmp rax
 );
-/// Distances from 2000 to 1020, 1023, 1027, 1020; from 2010 to 1078, 107e, 1078, 107e, 107e.
+/// A case of the table ends in a jump through a pointer.
+const NESTED: (u64, &str) = (
+    0x10c0,
+    "83 ff 03  77 1a  48 8d 15 64 0f 00 00  89 ff  48 63 04 ba  48 01 d0  ff e0 \
+     48 8b 06 ff e0  31 c0 c3  31 c0 c3",
+    // cmp edi,3; ja 10df; lea rdx,[2030]; mov edi,edi; movsxd rax,[rdx+rdi*4]; add rax,rdx
+    // 10d5 jmp rax   10d7 mov rax,[rsi]; jmp rax   10dc xor eax,eax; ret   10df xor eax,eax; ret
+);
+/// Passes on to what a pointer leads to: `mov rax,[rdi]; jmp rax`.
+const PASSES_ON: (u64, &str) = (0x1100, "48 8b 07 ff e0");
+/// Distances from 2000 to 1020, 1023, 1027, 1020; from 2010 to 1078, 107e, 1078, 107e, 107e;
+/// from 2030 to 10d7, 10dc, 10d7, 10dc.
 const TABLES: (u64, &str) = (
     0x2000,
     "20 f0 ff ff 23 f0 ff ff 27 f0 ff ff 20 f0 ff ff \
-     68 f0 ff ff 6e f0 ff ff 68 f0 ff ff 6e f0 ff ff 6e f0 ff ff",
+     68 f0 ff ff 6e f0 ff ff 68 f0 ff ff 6e f0 ff ff 6e f0 ff ff 00 00 00 00 00 00 00 00 00 00 00 00 \
+     a7 f0 ff ff ac f0 ff ff a7 f0 ff ff ac f0 ff ff",
 );
 
 struct Quiet;
@@ -66,7 +78,7 @@ fn analysed() -> Program {
         ..ProgramInfo::default()
     };
     let mut program = Program::new(info, false, DataOrganization::default());
-    for (start, hex) in [KEPT, CALLED, NEGATIVE, UNGUARDED, TABLES] {
+    for (start, hex) in [KEPT, CALLED, NEGATIVE, UNGUARDED, NESTED, PASSES_ON, TABLES] {
         let bytes: Arc<[u8]> = bytes(hex).into();
         let length = bytes.len();
         let source = BlockSource::Bytes { bytes, offset: 0, length };
@@ -111,4 +123,14 @@ fn a_table_is_found_whose_index_starts_below_zero() {
 #[test]
 fn no_table_is_made_up_where_nothing_bounds_the_index() {
     assert_eq!(destinations(&analysed(), 0x10b0), [0u64; 0]);
+}
+
+#[test]
+fn a_function_that_passes_on_to_a_pointer_returns_while_other_jumps_are_looked_at() {
+    let program = analysed();
+    assert_eq!(destinations(&program, 0x10d5), [0x10d7, 0x10dc]);
+    for entry in [NESTED.0, PASSES_ON.0] {
+        let function = program.functions.at(Address::ram(entry)).expect("is an entry");
+        assert!(!function.no_return, "{entry:x}");
+    }
 }
