@@ -1,5 +1,9 @@
-//! Readable names for mangled symbols of C++ and Rust. The mangled name stays
-//! as a second label.
+//! Readable names for mangled symbols of C++ (Itanium and Microsoft), Rust, D and
+//! Swift. The mangled name stays as a second label.
+
+mod dlang;
+mod microsoft;
+mod swift;
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 use program::{Address, CommentKind, Program, SourceType, SpaceId, Symbol, SymbolId, SymbolKind};
@@ -35,8 +39,18 @@ impl fmt::Write for Bounded {
     }
 }
 
-/// Takes a mangled name apart; `None` for a plain one.
-pub(crate) fn demangle(mangled: &str) -> Option<Readable> {
+/// What a mangled name says, as a programmer would write it; `None` for a plain one.
+pub fn demangled(mangled: &str) -> Option<String> {
+    let readable = if microsoft::is_one(mangled) {
+        microsoft::demangle_all(&[mangled]).pop().flatten()
+    } else {
+        demangle(mangled)
+    };
+    readable.map(|readable| readable.text)
+}
+
+/// Takes a mangled name apart; `None` for a plain one, and for Microsoft's.
+fn demangle(mangled: &str) -> Option<Readable> {
     if mangled.len() > LONGEST {
         return None;
     }
@@ -46,8 +60,11 @@ pub(crate) fn demangle(mangled: &str) -> Option<Readable> {
     if let Some(readable) = rust(mangled) {
         return Some(readable);
     }
+    if mangled.starts_with("_D") {
+        return dlang::demangle(mangled);
+    }
     if !mangled.starts_with("_Z") {
-        return None;
+        return swift::demangle(mangled);
     }
     let (base, suffix) = clone_suffix(mangled);
     let full = cpp(base, DemangleOptions::new())?;
@@ -129,6 +146,7 @@ fn ordinary(bare: &str, full: String) -> Readable {
 fn split(text: &str) -> (Vec<String>, String) {
     let mut parts: Vec<String> = Vec::new();
     let mut depth = 0i32;
+    let mut quotes = 0u32;
     let mut current = String::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -153,6 +171,14 @@ fn split(text: &str) -> (Vec<String>, String) {
         match c {
             '<' | '(' | '{' | '[' => depth += 1,
             '>' | ')' | '}' | ']' => depth -= 1,
+            '`' => {
+                quotes += 1;
+                depth += 1;
+            }
+            '\'' if quotes > 0 => {
+                quotes -= 1;
+                depth -= 1;
+            }
             _ => {}
         }
         current.push(c);
@@ -182,16 +208,17 @@ fn spell(part: &str) -> String {
 /// Gives every mangled symbol a readable name beside it. Functions of other
 /// files are renamed.
 pub(crate) fn apply(program: &mut Program) {
-    let mangled: Vec<(SymbolId, Address, bool)> = program
+    let found: Vec<(SymbolId, Address, bool)> = program
         .symbols
         .iter()
         .filter(|(_, s)| s.source == SourceType::Imported && looks_mangled(&s.name))
         .filter(|(_, s)| s.primary && s.address != Address::MAX)
         .map(|(id, s)| (id, s.address, s.kind == SymbolKind::Function))
         .collect();
-    for (id, place, function) in mangled {
-        let Some(symbol) = program.symbols.get(id).cloned() else { continue };
-        let Some(readable) = demangle(&symbol.name) else { continue };
+    for ((id, place, function), readable) in found.iter().copied().zip(read(program, &found)) {
+        let (Some(readable), Some(symbol)) = (readable, program.symbols.get(id).cloned()) else {
+            continue;
+        };
         if readable.name.is_empty() {
             continue;
         }
@@ -221,8 +248,26 @@ pub(crate) fn apply(program: &mut Program) {
     }
 }
 
+/// The readable names of some symbols.
+fn read(program: &Program, found: &[(SymbolId, Address, bool)]) -> Vec<Option<Readable>> {
+    let name = |id: &SymbolId| program.symbols.get(*id).map_or("", |symbol| &*symbol.name);
+    let names = found.iter().map(|(id, ..)| name(id));
+    let microsoft: Vec<&str> = names.clone().filter(|name| microsoft::is_one(name)).collect();
+    let mut theirs = microsoft::demangle_all(&microsoft).into_iter();
+    let one = |name| match microsoft::is_one(name) {
+        true => theirs.next().flatten(),
+        false => demangle(name),
+    };
+    names.map(one).collect()
+}
+
 fn looks_mangled(name: &str) -> bool {
-    ["_Z", "__Z", "_R", "__R", "DW.ref._Z"].iter().any(|prefix| name.starts_with(prefix))
+    let d = || name.strip_prefix("_D").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()));
+    let swift = || ["$s", "$S", "_$s", "_$S"].iter().any(|prefix| name.starts_with(prefix));
+    microsoft::is_one(name)
+        || d()
+        || swift()
+        || ["_Z", "__Z", "_R", "__R", "DW.ref._Z"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn namespaces(program: &mut Program, mut parent: SymbolId, readable: &Readable) -> SymbolId {

@@ -22,6 +22,7 @@ mod pe;
 mod raw;
 mod records;
 
+pub use demangle::demangled;
 pub use error::LoadError;
 pub use format::Format;
 

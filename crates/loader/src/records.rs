@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// What the records say.
 #[derive(Debug, Default)]
 struct Image {
-    /// Runs of bytes by address; later records overwrite earlier ones.
-    runs: BTreeMap<u64, Vec<u8>>,
+    /// Addresses and bytes in the order of the records; later ones overwrite earlier ones.
+    pieces: Vec<(u64, Vec<u8>)>,
     entry: Option<u64>,
     warnings: Vec<String>,
 }
@@ -23,43 +23,43 @@ impl Image {
         }
     }
 
-    /// Puts bytes at an address, joining them with the run before.
+    /// Puts bytes at an address.
     fn put(&mut self, address: u64, data: &[u8]) {
         if data.is_empty() || address.checked_add(data.len() as u64).is_none() {
             return;
         }
-        let end = address + data.len() as u64;
-        if let Some((start, run)) = self.runs.range_mut(..=address).next_back() {
-            let at = (address - start) as usize;
-            let next_is_free = at == run.len();
-            if next_is_free {
-                run.extend_from_slice(data);
-                return self.absorb(end);
+        match self.pieces.last_mut() {
+            // Records mostly ascend.
+            Some((start, last)) if start.wrapping_add(last.len() as u64) == address => {
+                last.extend_from_slice(data);
             }
-            if let Some(old) = run.get_mut(at..).filter(|rest| rest.len() >= data.len()) {
-                old.iter_mut().zip(data).for_each(|(old, new)| *old = *new);
-                return;
-            }
-            if at < run.len() {
-                run.truncate(at);
-                run.extend_from_slice(data);
-                return self.absorb(end);
-            }
+            _ => self.pieces.push((address, data.to_vec())),
         }
-        self.runs.insert(address, data.to_vec());
-        self.absorb(end);
     }
 
-    /// Joins the run that ends at `end` with the ones it now reaches.
-    fn absorb(&mut self, end: u64) {
-        let Some(start) = self.runs.range(..end).next_back().map(|(s, _)| *s) else { return };
-        // Records mostly ascend: usually there is nothing behind.
-        while let Some(next) = self.runs.range(start + 1..=end).next().map(|(s, _)| *s) {
-            let Some(tail) = self.runs.remove(&next) else { break };
-            let Some(run) = self.runs.get_mut(&start) else { break };
-            let covered = run.len() - (next - start) as usize;
-            run.extend_from_slice(tail.get(covered..).unwrap_or(&[]));
+    /// Runs of bytes that do not meet, by address. The cost grows with the bytes, in whatever
+    /// order they came.
+    fn runs(&self) -> BTreeMap<u64, Vec<u8>> {
+        let mut extents: Vec<(u64, u64)> =
+            self.pieces.iter().map(|(start, data)| (*start, start + data.len() as u64)).collect();
+        extents.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for (start, end) in extents {
+            match joined.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                _ => joined.push((start, end)),
+            }
         }
+        let empty = |(start, end): (u64, u64)| (start, vec![0; (end - start) as usize]);
+        let mut runs: BTreeMap<u64, Vec<u8>> = joined.into_iter().map(empty).collect();
+        for (address, data) in &self.pieces {
+            let Some((start, run)) = runs.range_mut(..=*address).next_back() else { continue };
+            let at = (address - start) as usize;
+            if let Some(place) = run.get_mut(at..).and_then(|rest| rest.get_mut(..data.len())) {
+                place.copy_from_slice(data);
+            }
+        }
+        runs
     }
 }
 
@@ -182,15 +182,16 @@ fn build(
     options: &LoadOptions,
     format: &'static str,
 ) -> Result<Program, LoadError> {
-    if image.runs.is_empty() {
+    if image.pieces.is_empty() {
         return Err(LoadError::Malformed { format, what: "it has no data record".into() });
     }
     let language = given_language(options, format)?;
     let mask = mask(&language);
     let base = options.base.unwrap_or(0);
     let mut program = empty(identity, &language, format, base & mask);
+    let runs = image.runs();
     image.warnings.into_iter().for_each(|text| program.warn(text));
-    for (index, (start, run)) in image.runs.into_iter().enumerate() {
+    for (index, (start, run)) in runs.into_iter().enumerate() {
         let start = start.wrapping_add(base) & mask;
         let name = if index == 0 { "ram".to_owned() } else { format!("ram-{index}") };
         let bytes: Arc<[u8]> = run.into();
@@ -223,7 +224,7 @@ mod tests {
         let text = b":020000040800F2\r\n:0400000001020304F2\r\n:0200040005 06EF\n:020004000506EF\n\
             :04000005080000010EE\n:0400000508000001EE\n:00000001FF\n:0100000099\n";
         let image = read_intel(text);
-        assert_eq!(image.runs, [(0x0800_0000, vec![1, 2, 3, 4, 5, 6])].into());
+        assert_eq!(image.runs(), [(0x0800_0000, vec![1, 2, 3, 4, 5, 6])].into());
         assert_eq!(image.entry, Some(0x0800_0001));
         assert_eq!(image.warnings.len(), 2, "{:?}", image.warnings);
     }
@@ -232,8 +233,8 @@ mod tests {
     fn s_records_of_all_widths_load() {
         let text = b"S00600004844521B\nS1051000AABB85\nS20510002001C9\nS9031000EC\nS107\n";
         let image = read_motorola(text);
-        assert_eq!(image.runs.get(&0x1000), Some(&vec![0xaa, 0xbb]));
-        assert_eq!(image.runs.get(&0x10_0020), Some(&vec![0x01]));
+        assert_eq!(image.runs().get(&0x1000), Some(&vec![0xaa, 0xbb]));
+        assert_eq!(image.runs().get(&0x10_0020), Some(&vec![0x01]));
         assert_eq!(image.entry, Some(0x1000));
         assert!(image.warnings.iter().any(|w| w.contains("cut short")));
     }
@@ -245,6 +246,20 @@ mod tests {
         image.put(0x14, &[5, 6]);
         image.put(0x12, &[3, 4]);
         image.put(0x15, &[7, 8]);
-        assert_eq!(image.runs, [(0x10, vec![1, 2, 3, 4, 5, 7, 8])].into());
+        image.put(0x20, &[9]);
+        let runs = [(0x10, vec![1, 2, 3, 4, 5, 7, 8]), (0x20, vec![9])];
+        assert_eq!(image.runs(), runs.into());
+    }
+
+    #[test]
+    fn records_in_descending_order_cost_no_more() {
+        // Joining each record with all that came before took minutes here.
+        let mut image = Image::default();
+        for at in (0..1_000_000u64).rev() {
+            image.put(8 * at, &at.to_be_bytes());
+        }
+        let runs = image.runs();
+        assert_eq!(runs.len(), 1);
+        assert_eq!(runs[&0].get(8 * 999_999..), Some(&999_999u64.to_be_bytes()[..]));
     }
 }

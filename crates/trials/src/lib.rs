@@ -8,7 +8,7 @@ mod programs;
 
 pub use calls::{addresses, comments, cursors};
 pub use messages::{frames, json_rpc, mcp_request};
-pub use programs::{code, files};
+pub use programs::{archive, code, elf, files, mach_o, names, pe, records};
 
 /// Takes any bytes, and panics when something does not hold.
 pub type Trial = fn(&[u8]);
@@ -22,5 +22,11 @@ pub const ALL: &[(&str, Trial)] = &[
     ("addresses", addresses),
     ("comments", comments),
     ("files", files),
+    ("elf", elf),
+    ("pe", pe),
+    ("mach_o", mach_o),
+    ("records", records),
+    ("archive", archive),
+    ("names", names),
     ("code", code),
 ];

@@ -1,20 +1,66 @@
 //! Programs that nobody vouches for: files of every format, and random code.
 
 use engine::{AnalysisKind, AnalysisState, Format, LoadOptions, Session};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Larger inputs say nothing that smaller ones do not.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A file of any content, as what it seems to be and as every format in turn. It
-/// loads or is refused; what loads can be opened.
+/// Loads bytes as a file of one format. It loads or is refused; what loads can be opened, and
+/// has no more in it than the bytes can justify.
+fn load_as(bytes: &[u8], format: Format, language: Option<&str>) {
+    let bytes: Arc<[u8]> = bytes[..bytes.len().min(MOST_BYTES)].into();
+    let most = bytes.len().saturating_mul(2).saturating_add(1 << 12);
+    let options =
+        LoadOptions { format, language: language.map(str::to_owned), ..LoadOptions::default() };
+    let Ok(program) = loader::load("trial", "trial", bytes, &options) else { return };
+    assert!(program.symbols.len() <= most, "{} symbols", program.symbols.len());
+    assert!(program.relocations.len() <= most, "{} relocations", program.relocations.len());
+    assert!(program.listing.data.len() <= most, "{} data units", program.listing.data.len());
+    let _ = Session::from_program(program);
+}
+
+/// A file of any content, as what it seems to be and as every format in turn.
 pub fn files(bytes: &[u8]) {
-    let bytes: std::sync::Arc<[u8]> = bytes[..bytes.len().min(MOST_BYTES)].into();
-    for format in [Format::Auto, Format::Elf, Format::Pe, Format::MachO, Format::IntelHex] {
-        let options = LoadOptions { format, ..LoadOptions::default() };
-        if let Ok(program) = loader::load("trial", "trial", bytes.clone(), &options) {
-            let _ = Session::from_program(program);
-        }
+    for trial in [elf, pe, mach_o, records, archive] {
+        trial(bytes);
+    }
+    load_as(bytes, Format::Auto, None);
+}
+
+/// A file of any content, as an ELF file.
+pub fn elf(bytes: &[u8]) {
+    load_as(bytes, Format::Elf, None);
+}
+
+/// A file of any content, as a PE file.
+pub fn pe(bytes: &[u8]) {
+    load_as(bytes, Format::Pe, None);
+}
+
+/// A file of any content, as a Mach-O file.
+pub fn mach_o(bytes: &[u8]) {
+    load_as(bytes, Format::MachO, None);
+}
+
+/// A file of any content, as texts of records and as the bytes it is.
+pub fn records(bytes: &[u8]) {
+    for format in [Format::IntelHex, Format::SRecord, Format::Raw] {
+        load_as(bytes, format, Some("ARM:LE:32:v8"));
+    }
+}
+
+/// A file of any content, as an archive.
+pub fn archive(bytes: &[u8]) {
+    load_as(bytes, Format::Archive, None);
+}
+
+/// A symbol's name of any content. What it is read as stays short.
+pub fn names(bytes: &[u8]) {
+    let name = String::from_utf8_lossy(bytes);
+    if let Some(readable) = loader::demangled(&name) {
+        assert!(readable.len() <= 1 << 14, "{} bytes", readable.len());
     }
 }
 
