@@ -23,7 +23,7 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     mark_known_no_return(analysis.program);
     let starts = starts(analysis.program);
     let stubs = linkage::stub_starts(analysis.program, analysis.language);
-    let code = unwind::function_starts(analysis.program);
+    let [code, landing_pads] = unwind::code_starts(analysis.program);
     let unwound = match analysis.program.info.executable_format.contains("(PE)") {
         true => runtime_functions::starts(analysis.program),
         false => Vec::new(),
@@ -38,7 +38,8 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     for at in &unwound {
         explorer.explore(*at, 0)?;
     }
-    for at in stubs.code.iter().chain(code.iter().map(|at| &at.offset)) {
+    let code = code.iter().chain(&landing_pads).map(|at| &at.offset);
+    for at in stubs.code.iter().chain(code) {
         explorer.explore_code(*at, 0)?;
     }
     switches::resolve(&mut explorer)?;

@@ -49,16 +49,19 @@ pub fn frames(program: &Program) -> Vec<Frame> {
     frame::Reader::new(source, &mut Deaf).read()
 }
 
-/// Where the functions start that the exception tables describe: sorted, each
-/// once, only places in memory that can be executed.
-pub fn function_starts(program: &Program) -> Vec<Address> {
-    let executable =
-        |at: &Address| program.memory.block_at(*at).is_some_and(|b| b.permissions.execute);
-    let mut starts: Vec<Address> =
-        frames(program).into_iter().map(|f| f.body.start).filter(executable).collect();
-    starts.sort_unstable();
-    starts.dedup();
-    starts
+/// Where the exception tables say that code starts: functions, and then the landing pads, to
+/// which no flow leads. Each sorted, each place once, only in memory that can be executed.
+pub fn code_starts(program: &Program) -> [Vec<Address>; 2] {
+    let frames = frames(program);
+    let functions = frames.iter().map(|frame| frame.body.start).collect();
+    let sites = frames.iter().flat_map(|frame| &frame.call_sites);
+    let pads = sites.filter_map(|site| site.landing_pad).collect();
+    [functions, pads].map(|mut starts: Vec<Address>| {
+        starts.retain(|at| program.memory.block_at(*at).is_some_and(|b| b.permissions.execute));
+        starts.sort_unstable();
+        starts.dedup();
+        starts
+    })
 }
 
 /// Marks the tables up and notes guarded code and landing pads.
@@ -175,7 +178,7 @@ mod tests {
         let catch = Catch { filter: 1, type_info: Some(Address::ram(0x1234_5678)) };
         assert_eq!(sites[0].catches, [catch]);
         assert_eq!(sites[1].landing_pad, None);
-        assert_eq!(function_starts(&program), [start]);
+        assert_eq!(code_starts(&program), [vec![start], vec![Address::ram(CODE + 0x20)]]);
     }
 
     #[test]
