@@ -219,7 +219,7 @@ mod tests {
                 }
                 let mut program = program(&frames, &area);
                 mark_up(&mut program);
-                let starts = function_starts(&program);
+                let starts = code_starts(&program).concat();
                 assert!(starts.iter().all(|s| program.memory.contains(*s)));
             }
         }

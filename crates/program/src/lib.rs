@@ -20,6 +20,7 @@ pub mod layout;
 pub mod listing;
 pub mod memory;
 mod naming;
+mod offcut;
 pub mod reference;
 pub mod search;
 mod signature_text;

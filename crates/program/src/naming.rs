@@ -57,15 +57,17 @@ impl Program {
         if self.references.is_referenced(address) { self.synthetic_label(address) } else { None }
     }
 
-    /// The synthetic name of a place in memory, whether referred to or not;
-    /// `None` inside of an instruction and outside of memory.
+    /// The synthetic name of a place in memory, whether referred to or not; `None` outside of
+    /// memory.
     pub fn synthetic_label(&self, address: Address) -> Option<String> {
         self.memory.block_at(address)?;
         let prefix = match self.listing.unit_containing(address) {
             Some((start, CodeUnit::Data(unit))) if start == address => {
                 self.data_name_prefix(address, unit.data_type, unit.length)
             }
-            Some((start, CodeUnit::Instruction(_))) if start != address => return None,
+            Some((start, unit)) if start != address => {
+                return self.offcut_label(start, &unit, address);
+            }
             _ => self.plain_prefix(address).into(),
         };
         Some(format!("{prefix}_{}", self.address_in_name(address)))
@@ -161,6 +163,10 @@ impl Program {
                 }
                 let leads_back = self.pointers_lead_back(address);
                 if leads_back { "PTR_LOOP".into() } else { "PTR_PTR".into() }
+            }
+            Some((start, unit @ CodeUnit::Instruction(_))) if start != target => {
+                let inside = self.offcut_label(start, &unit, target);
+                format!("PTR_{}", inside.unwrap_or_default())
             }
             _ => format!("PTR_{}", self.plain_prefix(target)),
         }
