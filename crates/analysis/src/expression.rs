@@ -303,9 +303,18 @@ impl Expressions {
         parts.iter().filter_map(address).collect()
     }
 
-    /// The number that a part is masked with, if it is the result of a mask.
+    /// The number that a part is masked with, if it is the result of a mask. One byte of a larger
+    /// number is masked as well, but what comes out of a table has the bounds of that table.
     pub(crate) fn masked(&self, id: NodeId) -> Option<u64> {
         match *self.nodes.get(id as usize)? {
+            Node::Operation(Opcode::IntZExt, byte, None, [_, 1, _]) => {
+                let far = |number: &u64| (0x1000..u64::MAX - 0xfff).contains(number);
+                let from_table = match self.nodes[byte as usize] {
+                    Node::Load(address, ..) => self.constants(address).iter().any(far),
+                    _ => false,
+                };
+                (!from_table).then_some(0xff)
+            }
             Node::Operation(Opcode::IntAnd, _, Some(bits), _) => match self.nodes[bits as usize] {
                 Node::Constant(bits) => Some(bits),
                 _ => None,

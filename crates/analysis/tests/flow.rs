@@ -1,0 +1,174 @@
+//! Where control goes: tables with unusual bounds and bases, and functions that do and do not
+//! return. The assembly stands beside its bytes.
+
+use std::sync::Arc;
+
+use analysis::Monitor;
+use decompiler::Language;
+use program::{
+    Address, BlockSource, DataOrganization, MemoryBlock, Permissions, Program, ProgramInfo, RefType,
+};
+
+/// `switch (x % 10)` as a C compiler has it: the remainder, a comparison, a table.
+const REMAINDER: (u64, &str) = (
+    0x1000,
+    "89 f8  ba cd cc cc cc  48 0f af c2  48 c1 e8 23  8d 14 80  01 d2  89 f8  29 d0 \
+     83 f8 09  77 4e  89 c0  48 8d 15 da 1f 00 00  48 63 04 82  48 01 d0  ff e0",
+    // mov eax,edi; mov edx,0cccccccdh; imul rax,rdx; shr rax,23h; lea edx,[rax+rax*4]; add edx,edx
+    // mov eax,edi; sub eax,edx; cmp eax,9; ja 106b; mov eax,eax; lea rdx,[3000]
+    // movsxd rax,[rdx+rax*4]; add rax,rdx; 102d jmp rax
+);
+/// One byte chooses between 256 ways, with no comparison.
+const WIDE: (u64, &str) = (
+    0x1100,
+    "0f b6 07  48 8d 15 f6 1f 00 00  48 63 04 82  48 01 d0  ff e0 90",
+    // movzx eax,byte [rdi]; lea rdx,[3100]; movsxd rax,[rdx+rax*4]; add rax,rdx; 1111 jmp rax; nop
+);
+/// Distances from the image's base are taken out of a table somewhere in it.
+const FROM_BASE: (u64, &str) = (
+    0x40_1000,
+    "8d 41 ff  83 f8 05  77 39  48 98  48 8d 15 ef ef ff ff  8b 8c 82 00 27 00 00  48 01 d1  ff e1",
+    // lea eax,[rcx-1]; cmp eax,5; ja 401041; cdqe; lea rdx,[400000]; mov ecx,[rdx+rax*4+2700h]
+    // add rcx,rdx; 40101b jmp rcx
+);
+/// Functions one behind the other.
+const CALLS: (u64, &str) = (
+    0x1400,
+    "85 ff  75 01  c3  e8 06 00 00 00  b8 07 00 00 00 c3 \
+     48 83 ec 08  e8 01 00 00 00  90  eb fe 90 \
+     85 ff  74 08  ff cf  e8 f5 ff ff ff  c3  31 c0 c3 \
+     85 ff  74 02  eb 01  c3  ff cf  e8 f2 ff ff ff c3 \
+     ff 27  ff 17 c3",
+    // 1400 test edi,edi; jne 1405; ret; 1405 call 1410   140a mov eax,7; ret
+    // 1410 sub rsp,8; call 141a; nop   141a jmp 141a; nop
+    // 141d test edi,edi; je 1429; dec edi; call 141d; ret; 1429 xor eax,eax; ret
+    // 142c test edi,edi; je 1432; jmp 1433; 1432 ret   1433 dec edi; call 142c; ret
+    // 143b jmp [rdi]   143d call [rdi]; ret
+);
+
+struct Quiet;
+
+impl Monitor for Quiet {
+    fn phase(&mut self, _name: &'static str, _done: usize, _total: usize) {}
+    fn progress(&mut self, _fraction: f32) {}
+    fn cancelled(&self) -> bool {
+        false
+    }
+    fn publish(&mut self, _program: &Program) {}
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits = hex.split_whitespace();
+    digits.map(|byte| u8::from_str_radix(byte, 16).expect("is hexadecimal")).collect()
+}
+
+/// `mov eax,N; ret`, some of them one behind the other.
+fn cases(count: u8) -> Vec<u8> {
+    (0..count).flat_map(|n| [0xb8, n, 0, 0, 0, 0xc3]).collect()
+}
+
+/// Entries of four bytes, each the distance from `base` to a case.
+fn table(base: u64, first: u64, choices: impl Iterator<Item = u64>) -> Vec<u8> {
+    choices.flat_map(|n| ((first + 6 * n).wrapping_sub(base) as u32).to_le_bytes()).collect()
+}
+
+fn analysed(blocks: &[(u64, Vec<u8>)], entries: &[u64]) -> Program {
+    let info = ProgramInfo {
+        name: "flow".to_owned(),
+        language_id: "x86:LE:64:default".to_owned(),
+        compiler_spec_id: "gcc".to_owned(),
+        address_bits: 64,
+        ..ProgramInfo::default()
+    };
+    let mut program = Program::new(info, false, DataOrganization::default());
+    for (start, bytes) in blocks {
+        let bytes: Arc<[u8]> = bytes.as_slice().into();
+        let length = bytes.len();
+        let source = BlockSource::Bytes { bytes, offset: 0, length };
+        let name = format!("b{start:x}");
+        let mut block = MemoryBlock::new(name, Address::ram(*start), length as u64, source);
+        let execute = entries.iter().any(|e| (*start..*start + length as u64).contains(e));
+        block.permissions = Permissions { read: true, execute, ..Permissions::default() };
+        program.memory.add_block(block).expect("blocks do not overlap");
+    }
+    for entry in entries {
+        program.entry_points.insert(Address::ram(*entry), ());
+    }
+    let language = Language::open("x86:LE:64:default", "gcc").expect("is built in");
+    analysis::run(&mut program, &language, None, &mut Quiet).expect("runs to its end");
+    program
+}
+
+/// Where a computed jump leads.
+fn destinations(program: &Program, jump: u64) -> Vec<u64> {
+    let found = program.references.from(Address::ram(jump));
+    let found = found.filter(|r| matches!(r.info.kind, RefType::Flow(flow) if flow.is_jump()));
+    found.map(|reference| reference.to.offset).collect()
+}
+
+fn every_sixth(first: u64, count: u64) -> Vec<u64> {
+    (0..count).map(|n| first + 6 * n).collect()
+}
+
+#[test]
+fn a_switch_on_a_remainder_has_all_its_cases() {
+    let mut code = bytes(REMAINDER.1);
+    code.extend(cases(10));
+    code.extend(bytes("b8 ff ff ff ff c3"));
+    let blocks = [(REMAINDER.0, code), (0x3000, table(0x3000, 0x102f, 0..10))];
+    let program = analysed(&blocks, &[REMAINDER.0]);
+    assert_eq!(destinations(&program, 0x102d), every_sixth(0x102f, 10));
+    let function = program.functions.at(Address::ram(0x1000)).expect("a function");
+    assert_eq!(function.body.len(), 0x71);
+}
+
+#[test]
+fn a_byte_chooses_between_256_ways_without_a_comparison() {
+    let mut code = bytes(WIDE.1);
+    code.extend(cases(7));
+    // What follows the table would lead to code as well.
+    let entries = (0..256u64).map(|n| n % 6).chain(std::iter::repeat_n(6, 40));
+    let blocks = [(WIDE.0, code), (0x3100, table(0x3100, 0x1114, entries))];
+    let program = analysed(&blocks, &[WIDE.0]);
+    assert_eq!(destinations(&program, 0x1111), every_sixth(0x1114, 6));
+}
+
+#[test]
+fn a_table_may_count_from_the_base_of_the_image() {
+    let mut code = bytes(FROM_BASE.1);
+    code.extend(cases(6));
+    code.extend(bytes("31 c0 c3"));
+    let entries = (0..6).chain([0, 1, 2]);
+    let blocks = [
+        (0x40_0000, vec![0; 0x100]),
+        (FROM_BASE.0, code),
+        (0x40_2700, table(0x40_0000, 0x40_101d, entries)),
+    ];
+    let program = analysed(&blocks, &[FROM_BASE.0]);
+    assert_eq!(destinations(&program, 0x40_101b), every_sixth(0x40_101d, 6));
+    let name = program.label_at(Address::ram(0x40_101d)).unwrap_or_default();
+    assert_eq!(name, "caseD_1");
+}
+
+#[test]
+fn a_function_that_ends_in_a_call_of_no_return_leaves_its_neighbour_alone() {
+    let program = analysed(&[(CALLS.0, bytes(CALLS.1))], &[CALLS.0]);
+    let at = |entry| program.functions.at(Address::ram(entry)).expect("a function");
+    assert!(at(0x1410).no_return && at(0x141a).no_return);
+    assert!(!at(0x1400).no_return);
+    assert!(at(0x1400).body.contains(Address::ram(0x1405)));
+    assert!(!at(0x1400).body.contains(Address::ram(0x140a)));
+    assert!(!at(0x1410).body.contains(Address::ram(0x1419)));
+}
+
+#[test]
+fn functions_that_return_on_some_path_are_not_marked() {
+    let entries = [0x1400, 0x140a, 0x141d, 0x142c, 0x1433, 0x143b, 0x143d];
+    let program = analysed(&[(CALLS.0, bytes(CALLS.1))], &entries);
+    for entry in entries {
+        let function = program.functions.at(Address::ram(entry)).expect("a function");
+        assert!(!function.no_return, "{entry:x}");
+    }
+    let after_recursion = Address::ram(0x1428);
+    assert!(program.listing.instructions.contains_key(&after_recursion));
+}
