@@ -1,7 +1,6 @@
 //! Exports: names and ordinals that other programs may use.
 
 use super::Loader;
-use program::Address;
 
 const EXPORT: usize = object::pe::IMAGE_DIRECTORY_ENTRY_EXPORT;
 
@@ -19,11 +18,11 @@ impl Loader {
             return;
         };
         let forwarded = directory.address..directory.address.saturating_add(directory.size);
-        let target = |loader: &Loader, index: u32| -> Option<Address> {
+        // What a function of another library is called stands as a text in the directory.
+        let target = |loader: &Loader, index: u32| -> Option<(u32, bool)> {
             let at = table.checked_add(index.checked_mul(4)?)?;
             let offset = loader.read(loader.place(at), 4)? as u32;
-            // A forwarder's text lies inside of the directory.
-            (offset != 0 && !forwarded.contains(&offset)).then(|| loader.place(offset))
+            (offset != 0).then(|| (offset, forwarded.contains(&offset)))
         };
         for index in 0..names.min(EXPORTS) {
             let (Some(name_at), Some(ordinal_at)) =
@@ -36,25 +35,28 @@ impl Loader {
             let (Some(name), Some(ordinal)) = (name.and_then(|at| self.text(at)), ordinal) else {
                 break;
             };
-            if let Some(place) = target(self, ordinal as u32).filter(|_| !name.is_empty()) {
-                self.export(place, &name);
+            if let Some(found) = target(self, ordinal as u32).filter(|_| !name.is_empty()) {
+                self.export(found, &name);
             }
         }
         for index in 0..functions.min(EXPORTS) {
-            if let Some(place) = target(self, index) {
-                self.export(place, &format!("Ordinal_{}", base.wrapping_add(index)));
+            if let Some(found) = target(self, index) {
+                self.export(found, &format!("Ordinal_{}", base.wrapping_add(index)));
             }
         }
     }
 
-    fn export(&mut self, place: Address, name: &str) {
+    fn export(&mut self, (offset, forwarded): (u32, bool), name: &str) {
+        let place = self.place(offset);
         if !self.program.memory.contains(place) {
             return;
         }
         self.label(place, name);
         self.program.entry_points.insert(place, ());
         let executable = self.program.memory.block_at(place).is_some_and(|b| b.permissions.execute);
-        if executable {
+        if forwarded {
+            self.mark_text(offset);
+        } else if executable {
             self.function_starts.insert(place);
         }
     }

@@ -1,0 +1,110 @@
+//! Imports and exports of PE files: by name and by number, at first use, passed on to others.
+
+mod make;
+
+use loader::{LoadOptions, load};
+use make::Pe;
+use program::{Address, Program, SpaceId};
+
+const BASE: u64 = 0x1_4000_0000;
+
+/// One section at 0x1000 with some texts and numbers in it.
+fn open(directory: (usize, u32, u32), parts: &[(usize, &[u8])]) -> Program {
+    let mut data = vec![0u8; 0x400];
+    for (at, bytes) in parts {
+        data[*at..at + bytes.len()].copy_from_slice(bytes);
+    }
+    let pe = Pe {
+        file_alignment: 0x200,
+        directories: vec![directory],
+        sections: vec![(".text", 0x1000, 0x400, 0x400, data)],
+    };
+    load("test", "test", pe.build().into(), &LoadOptions::default()).expect("it loads")
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn longs(longs: &[u64]) -> Vec<u8> {
+    longs.iter().flat_map(|long| long.to_le_bytes()).collect()
+}
+
+/// What the slot at an offset refers to: a library and a name in it.
+fn bound(program: &Program, slot: u64) -> (String, String) {
+    let slot = Address::ram(BASE + slot);
+    let to = program.references.from(slot).find(|r| r.to.space == SpaceId::EXTERNAL);
+    let to = to.expect("a reference to another file").to;
+    let library = program.symbol_name(program.function_namespace(to));
+    (library, program.function_name(to))
+}
+
+#[test]
+fn functions_are_imported_by_name_and_by_number() {
+    let lookup = longs(&[0x1200, 1 << 63 | 0x17, 0x1210, 0]);
+    let program = open(
+        (1, 0x1000, 0x28),
+        &[
+            (0, &words(&[0x1100, 0, 0, 0x1180, 0x1140])),
+            (0x100, &lookup),
+            (0x140, &lookup),
+            (0x180, b"thing.dll\0"),
+            (0x200, b"\x05\0Open\0"),
+            (0x210, b"\0\0?area@Square@geo@@UEBAHXZ\0"),
+        ],
+    );
+    let library = || "THING.DLL".to_owned();
+    assert_eq!(bound(&program, 0x1140), (library(), "Open".to_owned()));
+    assert_eq!(bound(&program, 0x1148), (library(), "Ordinal_23".to_owned()));
+    assert_eq!(bound(&program, 0x1150).1, "area");
+    assert_eq!(program.functions.len(), 3);
+}
+
+#[test]
+fn libraries_loaded_at_first_use_count_as_well() {
+    for base in [0u32, BASE as u32] {
+        // Older tables hold addresses, newer ones offsets, and a bit says which.
+        let at = |offset: u32| offset.wrapping_add(base);
+        let head = [u32::from(base == 0), at(0x1180), 0, at(0x1140), at(0x1100), 0, 0, 0];
+        let program = open(
+            (13, 0x1000, 0x40),
+            &[
+                (0, &words(&head)),
+                (0x100, &longs(&[0x1200, 1 << 63 | 9, 0])),
+                (0x140, &longs(&[BASE + 0x1300, BASE + 0x1310, 0])),
+                (0x180, b"late.dll\0"),
+                (0x200, b"\0\0Later\0"),
+            ],
+        );
+        assert_eq!(bound(&program, 0x1140), ("LATE.DLL".to_owned(), "Later".to_owned()));
+        assert_eq!(bound(&program, 0x1148).1, "Ordinal_9");
+    }
+}
+
+#[test]
+fn an_export_that_another_library_has_is_a_text_with_its_name() {
+    let program = open(
+        (0, 0x1000, 0x100),
+        &[
+            (0, &words(&[0, 0, 0, 0x10c0, 5, 2, 2, 0x1028, 0x1030, 0x1038])),
+            (0x28, &words(&[0x1200, 0x10a0])),
+            (0x30, &words(&[0x1080, 0x1090])),
+            (0x38, &[0, 0, 1, 0]),
+            (0x80, b"Here\0"),
+            (0x90, b"There\0"),
+            (0xa0, b"OTHER.Real\0"),
+            (0xc0, b"test.dll\0"),
+            (0x200, &[0xc3]),
+        ],
+    );
+    let named = |name: &str| program.symbols.named(name).next().expect("a symbol").1.clone();
+    assert_eq!(named("Here").address, Address::ram(BASE + 0x1200));
+    assert_eq!(named("Ordinal_5").address, Address::ram(BASE + 0x1200));
+    let there = Address::ram(BASE + 0x10a0);
+    assert_eq!((named("There").address, named("Ordinal_6").address), (there, there));
+    assert!(program.entry_points.contains_key(&there));
+    assert_eq!(named("Here").kind, program::SymbolKind::Function);
+    assert_eq!(named("There").kind, program::SymbolKind::Label, "a text is no code");
+    let text = program.listing.data.get(&there).expect("a text");
+    assert_eq!(text.length, 11);
+}
