@@ -66,6 +66,12 @@ impl Message {
         }
     }
 
+    /// Whether bytes that cannot be read were meant as a message: they begin like one.
+    pub fn was_meant(raw: &[u8]) -> bool {
+        let head = &raw[..raw.len().min(64)];
+        head.starts_with(b"{") && memchr::memmem::find(head, b"\"jsonrpc\"").is_some()
+    }
+
     /// The id member.
     pub fn id(&self) -> Option<&Json> {
         self.json.get("id")

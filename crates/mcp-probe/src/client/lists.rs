@@ -37,7 +37,7 @@ impl Peer {
         let mut cursors = std::collections::HashSet::new();
         let mut params = Json::object();
         loop {
-            let page = self.request(method, params).await;
+            let mut page = self.request(method, params).await;
             let (items, cursor) = match page.result() {
                 None => {
                     listing.pages.push(page);
@@ -47,6 +47,8 @@ impl Peer {
                     (result.get(member).cloned(), result.text_at("nextCursor").map(str::to_string))
                 }
             };
+            // Its items are kept; the bytes, which may be many, are on the trail.
+            page.answer = None;
             listing.pages.push(page);
             match items {
                 Some(Json::Array(items)) => listing.items.extend(items),

@@ -17,6 +17,7 @@ pub use exchange::{Exchange, Expiry, Outcome, clip, clip_bytes, outcome_of};
 pub use handshake::{Attempt, Session, Unopened, open, open_era};
 pub use headers::{HeaderRule, header_rules, param_headers};
 pub use lists::Listing;
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Known versions, newest first.
@@ -103,6 +104,8 @@ pub struct Oddities {
     pub quirks: Quirks,
     /// Answers whose id belongs to no open request.
     pub strange_ids: Vec<String>,
+    /// Answers to requests that were given up before.
+    pub late: usize,
     /// Requests from the server.
     pub server_requests: Vec<String>,
     /// Notifications from the server, by method.
@@ -130,10 +133,12 @@ pub struct Peer {
     /// What was odd.
     pub oddities: Oddities,
     next_id: i64,
+    given_up: VecDeque<Json>,
     mirrored: Vec<(String, Vec<HeaderRule>)>,
 }
 
 const KEPT: usize = 20;
+const MOST_GIVEN_UP: usize = 1000;
 
 impl Peer {
     /// A client on a fresh connection.
@@ -145,6 +150,7 @@ impl Peer {
             version: NEWEST_LEGACY.into(),
             oddities: Oddities::default(),
             next_id: 1,
+            given_up: VecDeque::new(),
             mirrored: Vec::new(),
         }
     }
@@ -268,6 +274,9 @@ impl Peer {
             }
             Err(error) => Outcome::Failed(error),
         };
+        if let (Outcome::Expired(_) | Outcome::Flood(_), Some(id)) = (&exchange.outcome, id) {
+            self.give_up(id);
+        }
         exchange.elapsed = start.elapsed();
         exchange.http = self.link.http().cloned();
         exchange.unfinished = match &self.link {
@@ -276,6 +285,21 @@ impl Peer {
         };
         exchange.comments = self.comments() - comments;
         exchange
+    }
+
+    /// No answer is awaited any more; should one come after all, it is late, not strange.
+    pub fn give_up(&mut self, id: Json) {
+        if self.given_up.len() >= MOST_GIVEN_UP {
+            self.given_up.pop_front();
+        }
+        self.given_up.push_back(id);
+    }
+
+    /// Whether this answers a request that was given up; each is answered once.
+    fn is_late(&mut self, message: &Message) -> bool {
+        let answer = matches!(message.kind, Kind::Response | Kind::Error);
+        let asked = self.given_up.iter().position(|id| answer && message.id() == Some(id));
+        asked.is_some_and(|at| self.given_up.remove(at).is_some())
     }
 
     async fn why_not_written(&mut self, error: LinkError) -> Outcome {
@@ -411,6 +435,10 @@ impl Peer {
     /// A message that answers nothing: requests of the server get a refusal, so
     /// that it does not wait for us.
     async fn unrelated(&mut self, message: &Message) {
+        if self.is_late(message) {
+            self.oddities.late += 1;
+            return;
+        }
         let name = message.method().unwrap_or_default().to_string();
         let odd = &mut self.oddities;
         match message.kind {
@@ -438,15 +466,16 @@ impl Peer {
         }
     }
 
-    /// Takes what comes for a while, expecting nothing.
+    /// Takes what comes for a while, expecting nothing but late answers.
     pub async fn listen(&mut self, time: std::time::Duration) -> Vec<Message> {
         let until = tokio::time::Instant::now() + time;
         let mut heard = Vec::new();
         while let Ok(incoming) = tokio::time::timeout_at(until, self.link.next()).await {
             match incoming {
                 Incoming::Message(message, quirks) => {
+                    let late = self.oddities.late;
                     self.unasked(&message, quirks).await;
-                    if heard.len() < 1000 {
+                    if heard.len() < 1000 && self.oddities.late == late {
                         heard.push(message);
                     }
                 }

@@ -11,6 +11,7 @@ use crate::message::{Kind, Message};
 use crate::obj;
 use crate::surface::LISTS;
 use crate::target::Target;
+use crate::trail::sha256_hex;
 use std::time::Duration;
 
 /// Longest message that goes without remark.
@@ -68,7 +69,6 @@ async fn lists(
         }
         if method == "tools/list" {
             repeated(&listing, diagnosis);
-            unstable(session, &listing, diagnosis).await;
         }
         let last = listing.last().map(|exchange| &exchange.outcome);
         let gone = matches!(
@@ -76,6 +76,9 @@ async fn lists(
             Some(Outcome::Closed(_) | Outcome::Flood(_) | Outcome::Oversize | Outcome::Failed(_))
         );
         let silent = promised && matches!(last, Some(Outcome::Expired(_)));
+        if method == "tools/list" {
+            unstable(session, listing, diagnosis).await;
+        }
         if (gone && session.peer.link.transport() != "streamable-http") || silent {
             wrong_ids(session, diagnosis);
             return false;
@@ -209,20 +212,21 @@ fn repeated(listing: &Listing, diagnosis: &mut Diagnosis) {
     }
 }
 
-async fn unstable(session: &mut Session, first: &Listing, diagnosis: &mut Diagnosis) {
+async fn unstable(session: &mut Session, first: Listing, diagnosis: &mut Diagnosis) {
     if !first.is_complete() || first.items.is_empty() {
         return;
     }
+    // Lists may be long: not two of them at a time.
+    let fingerprint =
+        |items: Vec<Json>| (items.len(), sha256_hex(Json::Array(items).canonical().as_bytes()));
+    let first = fingerprint(first.items);
     let again = session.peer.list("tools/list", "tools").await;
-    let text = |items: &[Json]| Json::Array(items.to_vec()).canonical();
-    if again.is_complete() && text(&again.items) != text(&first.items) {
+    let complete = again.is_complete();
+    let again = fingerprint(again.items);
+    if complete && again != first {
         let finding =
             Finding::new("unstable-list", Severity::Medium, "tools/list changes by itself");
-        diagnosis.add(finding.seen(format!(
-            "{} tools, then {}",
-            first.items.len(),
-            again.items.len()
-        )));
+        diagnosis.add(finding.seen(format!("{} tools, then {}", first.0, again.0)));
     }
 }
 
@@ -295,6 +299,11 @@ async fn order(session: &mut Session, diagnosis: &mut Diagnosis) {
             Ok(_) => {}
         }
     }
+    for id in [first, second] {
+        if !seen.contains(&id) {
+            peer.give_up(id.into());
+        }
+    }
     diagnosis.step(
         "methods",
         format!("two requests at once, ids {first} and {second}: answers {seen:?}"),
@@ -315,8 +324,7 @@ async fn order(session: &mut Session, diagnosis: &mut Diagnosis) {
 
 /// Are big messages read as a whole?
 async fn sizes(session: &mut Session, big: bool, diagnosis: &mut Diagnosis) {
-    let small = session.peer.request("tools/list", Json::object()).await;
-    if small.result().is_none() {
+    if session.peer.request("tools/list", Json::object()).await.result().is_none() {
         return;
     }
     let sizes: &[usize] = if big { &[1, 16, 64] } else { &[1] };

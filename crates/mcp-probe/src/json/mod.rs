@@ -7,14 +7,17 @@ mod print;
 mod skim;
 
 pub use parse::{ParseErrorKind, parse, parse_lossy};
+pub use print::quote;
 pub use skim::{Skim, skim};
+use std::sync::Arc;
 
 /// A JSON text value: what it means, and how it was spelled if that differs
 /// from the way the probe would spell it.
+/// A copy shares the text: messages of many megabytes are passed around.
 #[derive(Debug, Clone)]
 pub struct Text {
-    value: Box<str>,
-    raw: Option<Box<str>>,
+    value: Arc<str>,
+    raw: Option<Arc<str>>,
 }
 
 impl Text {

@@ -8,7 +8,7 @@ use memchr::memchr2;
 pub const MAX_DEPTH: usize = 256;
 
 /// Most values one text may hold: bounds the memory of the parsed form.
-const MAX_VALUES: usize = 4_000_000;
+const MAX_VALUES: usize = 1_000_000;
 
 /// Why a text is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

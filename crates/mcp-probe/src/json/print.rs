@@ -47,7 +47,7 @@ fn write_text(text: &Text, out: &mut String) {
             out.push_str(raw);
             out.push('"');
         }
-        None => write_quoted(text.as_str(), out),
+        None => quote(text.as_str(), out),
     }
 }
 
@@ -130,28 +130,42 @@ fn write_canonical(value: &Json, out: &mut String) {
             sorted.sort_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
             out.push('{');
             separated(sorted, out, |(key, item), out| {
-                write_quoted(key.as_str(), out);
+                quote(key.as_str(), out);
                 out.push(':');
                 write_canonical(item, out);
             });
             out.push('}');
         }
-        Json::String(text) => write_quoted(text.as_str(), out),
+        Json::String(text) => quote(text.as_str(), out),
         _ => write_scalar(value, out),
     }
 }
 
-fn write_quoted(text: &str, out: &mut String) {
+/// Text as a JSON string, in quotes.
+pub fn quote(text: &str, out: &mut String) {
     out.push('"');
     escape(text, out);
     out.push('"');
 }
 
+/// The bytes that stand in no string as they are.
+const ESCAPED: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table
+};
+
 /// Escapes what must be escaped, and nothing else.
 pub(super) fn escape(text: &str, out: &mut String) {
     let mut from = 0;
     for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+        if !ESCAPED[usize::from(byte)] {
             continue;
         }
         out.push_str(&text[from..at]);

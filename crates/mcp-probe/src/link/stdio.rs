@@ -220,7 +220,7 @@ fn note(piece: Piece, options: &LinkOptions) -> Incoming {
             Incoming::Message(Message::read(bytes), quirks)
         }
         // A message beyond repair is still an answer of a kind.
-        Piece::Side(bytes) if was_message(&bytes) => {
+        Piece::Side(bytes) if Message::was_meant(&bytes) => {
             let kind = Some(Kind::Invalid);
             options.trail.note(
                 Side::Server,
@@ -246,11 +246,6 @@ fn note(piece: Piece, options: &LinkOptions) -> Incoming {
             Incoming::Oversize
         }
     }
-}
-
-fn was_message(bytes: &[u8]) -> bool {
-    let head = &bytes[..bytes.len().min(64)];
-    head.starts_with(b"{") && memchr::memmem::find(head, b"\"jsonrpc\"").is_some()
 }
 
 async fn read_stderr(stderr: impl AsyncRead + Unpin, options: LinkOptions) {

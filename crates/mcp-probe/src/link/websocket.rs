@@ -99,8 +99,9 @@ impl WsLink {
             };
             self.options.trail.note(Side::Server, Channel::Ws, raw.clone(), Facts::default());
             let message = Message::read(raw.clone());
-            let empty = message.fault.is_some() && !message.json.is_object();
-            return if empty {
+            let noise =
+                message.fault.is_some() && !message.json.is_object() && !Message::was_meant(&raw);
+            return if noise {
                 Incoming::Side(raw)
             } else {
                 Incoming::Message(message, Quirks::default())

@@ -227,6 +227,15 @@ pub(super) fn noisy(model: &mut Model, message: &Json) -> Vec<Act> {
 }
 
 /// Progress every half second must keep a client waiting.
+/// Knows no prompts, and takes its time to say so.
+pub(super) fn late(model: &mut Model, message: &Json) -> Vec<Act> {
+    let mut acts = good(model, message);
+    if method(message) == "prompts/list" {
+        acts.insert(0, Act::Sleep(3000));
+    }
+    acts
+}
+
 pub(super) fn slow(model: &mut Model, message: &Json) -> Vec<Act> {
     if method(message) != "tools/list" {
         return good(model, message);

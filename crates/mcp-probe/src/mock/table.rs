@@ -2,7 +2,7 @@
 
 use super::faults::{
     Act, answers_notifications, chatty_stderr, close_mid_message, crash_on_null, cut, dies,
-    drifted, empty_tools, endless_pages, error_stderr, flapping, flood, good, invalid_utf8,
+    drifted, empty_tools, endless_pages, error_stderr, flapping, flood, good, invalid_utf8, late,
     long_line, needs_initialized, nested_bomb, no_mcp, noisy, odd_json, odd_names, only_oldest,
     out_of_order, pushy, risky, slow, stack_trace, version_strict, wrong_ids,
 };
@@ -91,6 +91,14 @@ const fn manner(
 ) -> Mock {
     Mock { manner, ..mock(name, about, rule) }
 }
+
+const PROMPTS_AND_RESOURCES: &[&str] = &[
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+];
 
 /// All mocks.
 pub const MOCKS: &[Mock] = &[
@@ -204,6 +212,13 @@ pub const MOCKS: &[Mock] = &[
         "noise-on-stdout",
         noisy,
     ),
+    Mock {
+        setup: |model| {
+            model.capabilities = obj! { "tools": obj! {} };
+            model.missing = PROMPTS_AND_RESOURCES.to_vec();
+        },
+        ..react("late", "takes three seconds to say that it has no prompts", "", late)
+    },
     react("slow", "takes three seconds for its list and reports progress", "", slow),
     react("chatty-stderr", "fills its error pipe before each answer", "", chatty_stderr),
     react(
@@ -219,13 +234,7 @@ pub const MOCKS: &[Mock] = &[
         |m| m.capabilities = obj! {},
     ),
     model("overpromise", "claims prompts and resources it does not have", "not-implemented", |m| {
-        m.missing = vec![
-            "prompts/list",
-            "prompts/get",
-            "resources/list",
-            "resources/read",
-            "resources/templates/list",
-        ];
+        m.missing = PROMPTS_AND_RESOURCES.to_vec();
     }),
     model("duplicate-tools", "lists a tool twice", "duplicate-names", |m| {
         m.tools.push(m.tools[0].clone())

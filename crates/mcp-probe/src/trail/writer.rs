@@ -24,8 +24,7 @@ impl Writer {
 
     /// Appends one line. A single write, so that a kill leaves whole lines.
     pub fn write(&mut self, entry: &Entry) -> io::Result<()> {
-        let mut line = entry.to_json().to_string();
-        line.push('\n');
+        let line = entry.line();
         if self
             .rotate_at
             .is_some_and(|limit| self.size > 0 && self.size + line.len() as u64 > limit)

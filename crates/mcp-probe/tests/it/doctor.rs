@@ -31,6 +31,13 @@ fn good_servers_have_no_findings() {
     }
 }
 
+#[test]
+fn a_late_answer_is_no_strange_one() {
+    let ran = against("late", &["doctor", "--json", "--timeout-idle", "10s"]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert!(ran.out.contains("no answer; silence for 2.0 s"), "{}", ran.out);
+}
+
 /// Mocks and the rule that each shows over pipes.
 const PIPED: &[(&str, &str)] = &[
     ("dies", "no-answer"),

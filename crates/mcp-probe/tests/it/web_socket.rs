@@ -44,6 +44,8 @@ fn faults_over_web_sockets() {
         ("wrong-ids", "wrong-id"),
         ("version-strict", "version-mismatch"),
         ("endless-pages", "endless-pages"),
+        ("nested-bomb", "nested-too-deep"),
+        ("invalid-utf8", "invalid-utf8"),
     ] {
         let served = mock(name);
         let args = ["doctor", "--json", "--timeout-idle", "2s", "--timeout-total", "4s"];
