@@ -5,7 +5,7 @@ use crate::Session;
 use crate::project::{Opened, ProjectChoice};
 use decompiler::Language;
 use loader::{Format, LoadError, LoadOptions};
-use program::Program;
+use program::{Program, ProgramInfo};
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -148,8 +148,14 @@ fn load(path: &Path, bytes: Arc<[u8]>, options: &OpenOptions) -> Result<Program,
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let times =
         std::fs::metadata(path).map(|m| (m.created().ok(), m.modified().ok())).unwrap_or_default();
-    let mut program = loader::load(&name, &absolute(path), bytes, &options.load)
-        .map_err(|source| OpenError::Load { path: path.to_owned(), source })?;
+    let load = |options: &LoadOptions| {
+        loader::load(&name, &absolute(path), Arc::clone(&bytes), options)
+            .map_err(|source| OpenError::Load { path: path.to_owned(), source })
+    };
+    let mut program = load(&options.load)?;
+    if let Some(usual) = usual_compiler(&program.info, &options.load) {
+        program = load(&LoadOptions { compiler_spec: Some(usual), ..options.load.clone() })?;
+    }
     let info = Arc::make_mut(&mut program.info);
     // File systems without the time of birth answer the epoch, or earlier.
     info.created = times.0.filter(|born| *born > SystemTime::UNIX_EPOCH).or(times.1);
@@ -160,6 +166,18 @@ fn load(path: &Path, bytes: Arc<[u8]>, options: &OpenOptions) -> Result<Program,
     let says_nothing = HEADERLESS.contains(&&*program.info.executable_format);
     language.add_own_memory(&mut program, says_nothing);
     Ok(program)
+}
+
+/// The compiler specification to take where nobody named one and the language has none by the
+/// name that the format assumes: its first.
+fn usual_compiler(info: &ProgramInfo, options: &LoadOptions) -> Option<String> {
+    if options.compiler_spec.is_some() {
+        return None;
+    }
+    let languages = Language::available();
+    let (_, compilers) = languages.into_iter().find(|(id, _)| *id == info.language_id)?;
+    let known = compilers.contains(&info.compiler_spec_id);
+    compilers.into_iter().next().filter(|_| !known)
 }
 
 /// Opens a project by itself; the file that it was made from need not be there.

@@ -137,3 +137,24 @@ fn what_cannot_be_opened_is_named() {
     let text = testkit::fixture("tiny.x64.O2.static").with_file_name("../Makefile");
     assert!(error(&text).to_string().contains("Makefile"));
 }
+
+/// A raw image says no compiler, and not every language has one that is called `default`.
+#[test]
+fn a_raw_image_gets_a_compiler_specification_that_its_language_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("image.bin");
+    std::fs::write(&path, [0x31, 0xc0, 0xc3]).expect("is written");
+    for (language, compiler) in [
+        ("x86:LE:64:default", "windows"),
+        ("x86:LE:16:Real Mode", "default"),
+        ("AARCH64:LE:64:v8A", "default"),
+    ] {
+        let mut options = OpenOptions::default();
+        options.load.language = Some(language.to_owned());
+        let session = Session::open(&path, &options).expect(language);
+        assert_eq!(session.snapshot().info.compiler_spec_id, compiler, "{language}");
+        options.load.compiler_spec = Some("no-such-compiler".to_owned());
+        let error = Session::open(&path, &options).unwrap_err();
+        assert!(matches!(error, OpenError::Language { .. }), "{language}: {error}");
+    }
+}

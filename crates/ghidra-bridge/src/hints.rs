@@ -12,10 +12,7 @@ pub fn connect_lines(program: &str, running: &Running, config: &Config) -> Strin
     }
     if let Some(url) = &running.mcp {
         lines.push(format!("  MCP          {url}"));
-        lines.extend(mcp_lines(url, has_token));
-        if config.tools.names == ToolNames::Dotted {
-            lines.push("               (Cursor refuses dots in tool names: start with tool_names=underscore)".into());
-        }
+        lines.extend(mcp_lines(url, has_token, config.tools.names));
     }
     if let Some(url) = &running.websocket {
         let header = if has_token { " -H 'Authorization: Bearer TOKEN'" } else { "" };
@@ -24,7 +21,7 @@ pub fn connect_lines(program: &str, running: &Running, config: &Config) -> Strin
     lines.join("\n")
 }
 
-fn mcp_lines(url: &str, has_token: bool) -> [String; 3] {
+fn mcp_lines(url: &str, has_token: bool, names: ToolNames) -> Vec<String> {
     let (flag, member) = if has_token {
         (
             " --header 'Authorization: Bearer TOKEN'",
@@ -33,13 +30,20 @@ fn mcp_lines(url: &str, has_token: bool) -> [String; 3] {
     } else {
         ("", "")
     };
-    [
+    let mut lines = vec![
         format!("  Claude Code  claude mcp add --transport http ghidra {url}{flag}"),
         format!(
             "  Cursor       .cursor/mcp.json: {{\"mcpServers\":{{\"ghidra\":{{\"url\":\"{url}\"{member}}}}}}}"
         ),
-        format!(
+    ];
+    if names == ToolNames::Dotted {
+        lines.push(
+            "               (it refuses dots in tool names: start with tool_names=underscore)"
+                .into(),
+        );
+    }
+    lines.push(format!(
             "  VS Code      code --add-mcp '{{\"name\":\"ghidra\",\"type\":\"http\",\"url\":\"{url}\"{member}}}'"
-        ),
-    ]
+        ));
+    lines
 }
