@@ -206,17 +206,47 @@ fn connections_are_kept_and_requests_may_be_queued() {
 fn too_many_clients_are_turned_away() {
     let bridge = bridge(&["max_clients=4"]);
     let url = mcp_url(&bridge);
-    let held: Vec<Socket> = (0..4)
+    let request = ping().bytes(url);
+    let (all_but_the_end, end) = request.split_at(request.len() - 1);
+    let mut held: Vec<Socket> = (0..4)
         .map(|_| {
             let mut socket = Socket::connect(url);
-            socket.send(&ping().bytes(url));
-            assert_eq!(socket.reply().status, 200);
+            socket.send(all_but_the_end);
             socket
         })
         .collect();
+    // Longer than a connection is left alone that does nothing.
+    std::thread::sleep(Duration::from_millis(600));
     assert_eq!(Socket::connect(url).reply().status, 503);
+    for socket in &mut held {
+        socket.send(end);
+        assert_eq!(socket.reply().status, 200, "who is heard keeps the place");
+    }
     drop(held);
     std::thread::sleep(Duration::from_millis(200));
+    ping().works(url);
+}
+
+#[test]
+fn silent_connections_give_way_to_those_that_speak() {
+    let bridge = bridge(&["max_clients=4"]);
+    let url = mcp_url(&bridge);
+    let silent: Vec<Socket> = (0..4).map(|_| Socket::connect(url)).collect();
+    let mut half_a_head = Socket::connect(url);
+    let _ = half_a_head.try_send(b"POST /mcp HTTP/1.1\r\nHost: ");
+    let mut refused = 0;
+    for _ in 0..40 {
+        let mut socket = Socket::connect(url);
+        let _ = socket.try_send(&ping().bytes(url));
+        match socket.reply().status {
+            200 => break,
+            503 => refused += 1,
+            other => panic!("answered {other}"),
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(refused < 40, "nobody got a place");
+    drop(silent);
     ping().works(url);
 }
 

@@ -1,6 +1,7 @@
 //! The HTTP side of MCP connections: accepting, limits, a graceful end.
 
 use super::http::{self, Endpoint};
+use super::places::{Place, Places};
 use crate::service::Service;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -9,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 /// How long a client may be silent between requests or inside a head.
 const HEAD_LIMIT: Duration = Duration::from_secs(60);
@@ -24,27 +24,33 @@ pub(crate) async fn serve(
     service: Arc<Service>,
 ) {
     let stop = service.stop.clone();
-    let places = Arc::new(Semaphore::new(service.limits.max_clients));
+    let places = Places::new(service.limits.max_clients);
     let endpoint = Arc::new(Endpoint { host, path, service });
     let clients = tokio_util::task::TaskTracker::new();
     while let Some(stream) = crate::listen::accept(&listener, &stop).await {
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Some(place) = places.take() else {
             clients.spawn(turn_away(stream));
             continue;
         };
         let endpoint = Arc::clone(&endpoint);
-        clients.spawn(async move {
-            converse(stream, endpoint).await;
-            drop(place);
-        });
+        clients.spawn(converse(stream, endpoint, Arc::new(place)));
     }
     clients.close();
     clients.wait().await;
 }
 
-async fn converse(stream: TcpStream, endpoint: Arc<Endpoint>) {
+async fn converse(stream: TcpStream, endpoint: Arc<Endpoint>, place: Arc<Place>) {
     let stop = endpoint.service.stop.clone();
-    let service = service_fn(move |request| http::handle(Arc::clone(&endpoint), request));
+    let seat = Arc::clone(&place);
+    let service = service_fn(move |request| {
+        let busy = seat.busy();
+        let answer = http::handle(Arc::clone(&endpoint), request);
+        async move {
+            let answer = answer.await;
+            drop(busy);
+            answer
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
@@ -54,6 +60,12 @@ async fn converse(stream: TcpStream, endpoint: Arc<Endpoint>) {
     tokio::select! {
         _ = connection.as_mut() => return,
         () = stop.stopped() => connection.as_mut().graceful_shutdown(),
+        () = place.needed() => {
+            if !place.is_busy() {
+                return;
+            }
+            connection.as_mut().graceful_shutdown();
+        }
     }
     let _ = connection.await;
 }
