@@ -8,6 +8,7 @@ mod listen;
 mod log;
 mod mcp;
 mod origin;
+mod places;
 mod running;
 mod service;
 mod shutdown;

@@ -7,7 +7,6 @@ mod fault_tests;
 mod help;
 mod http;
 pub(crate) mod listener;
-mod places;
 mod schema;
 pub(crate) mod stdio;
 pub(crate) mod tools;

@@ -10,6 +10,7 @@ mod outbox;
 
 pub use frame::whole_frames;
 
+use crate::places::Places;
 use crate::service::Service;
 use bytes::BytesMut;
 use handshake::{Door, Refusal};
@@ -24,7 +25,7 @@ use tokio::time::timeout;
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// A client that just left may still hold the place for a moment.
 const GRACE: Duration = Duration::from_millis(100);
-/// Handshakes at once; more are turned away.
+/// Handshakes at once; the slowest gives way to a new one.
 const MOST_HANDSHAKES: usize = 64;
 
 /// Serves WebSocket clients until the service stops.
@@ -39,14 +40,17 @@ pub(crate) async fn serve(
         place: Arc::new(Semaphore::new(1)),
         service,
     });
-    let handshakes = Arc::new(Semaphore::new(MOST_HANDSHAKES));
+    let handshakes = Places::new(MOST_HANDSHAKES);
     let clients = tokio_util::task::TaskTracker::new();
     while let Some(stream) = crate::listen::accept(&listener, &entrance.service.stop).await {
-        let Ok(permit) = Arc::clone(&handshakes).try_acquire_owned() else { continue };
+        let Some(handshake) = handshakes.take() else { continue };
         let entrance = Arc::clone(&entrance);
         clients.spawn(async move {
-            let greeted = entrance.greet(stream).await;
-            drop(permit);
+            let greeted = tokio::select! {
+                greeted = entrance.greet(stream) => greeted,
+                () = handshake.needed() => None,
+            };
+            drop(handshake);
             if let Some((stream, early, place)) = greeted {
                 connection::serve(stream, early, place, Arc::clone(&entrance.service)).await;
             }

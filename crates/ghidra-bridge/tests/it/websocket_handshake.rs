@@ -104,7 +104,9 @@ fn one_client_at_a_time() {
 fn silent_and_slow_peers_hold_nothing() {
     let bridge = bridge(&[]);
     let url = ws_url(&bridge);
-    let silent: Vec<Socket> = (0..40).map(|_| Socket::connect(url)).collect();
+    // More than there are places for handshakes.
+    let silent: Vec<Socket> = (0..200).map(|_| Socket::connect(url)).collect();
+    std::thread::sleep(Duration::from_millis(600));
     let mut slow = Socket::connect(url);
     slow.send(b"GET /ws/agent HTTP/1.1\r\nX: ");
     let mut client = Socket::open(url);

@@ -1,7 +1,7 @@
 //! The HTTP side of MCP connections: accepting, limits, a graceful end.
 
 use super::http::{self, Endpoint};
-use super::places::{Place, Places};
+use crate::places::{Place, Places};
 use crate::service::Service;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 const GRACE: Duration = Duration::from_millis(250);
 
 /// All places.
-pub(super) struct Places {
+pub(crate) struct Places {
     most: usize,
     taken: Mutex<Taken>,
 }
@@ -33,23 +33,23 @@ struct Connection {
 }
 
 /// One connection's place, free again when dropped.
-pub(super) struct Place {
+pub(crate) struct Place {
     id: u64,
     places: Arc<Places>,
     connection: Arc<Connection>,
 }
 
 /// A request in progress: as long as it lives its connection keeps the place.
-pub(super) struct Busy(Arc<Connection>);
+pub(crate) struct Busy(Arc<Connection>);
 
 impl Places {
-    pub(super) fn new(most: usize) -> Arc<Self> {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Places { most, taken: Mutex::default() })
     }
 
     /// A place for a new connection; `None` when requests are in progress on all others. Cost:
     /// linear in the connections when all places are taken.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Self>) -> Option<Place> {
         let mut taken = self.taken.lock();
         if taken.connections.len() >= self.most {
             let idle = taken.connections.iter().filter_map(|(id, c)| Some((c.idle_since()?, *id)));
@@ -79,18 +79,18 @@ impl Connection {
 
 impl Place {
     /// Marks the connection as busy with a request.
-    pub(super) fn busy(&self) -> Busy {
+    pub(crate) fn busy(&self) -> Busy {
         self.connection.requests.fetch_add(1, Ordering::AcqRel);
         Busy(Arc::clone(&self.connection))
     }
 
     /// Whether a request is in progress.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.connection.idle_since().is_none()
     }
 
     /// Comes back when another connection needs the place.
-    pub(super) async fn needed(&self) {
+    pub(crate) async fn needed(&self) {
         self.connection.give_way.notified().await;
     }
 }
