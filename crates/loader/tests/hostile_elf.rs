@@ -374,3 +374,51 @@ fn functions_keep_their_kind_when_names_pile_up() {
     ];
     assert_eq!(all, expected);
 }
+
+#[test]
+fn many_tables_over_the_same_bytes_are_read_once_or_twice() {
+    // Each of these sections claims the whole file: as strings, as symbols, as relocations.
+    let mut elf = one_segment();
+    elf.body = vec![0; 0x8000];
+    for kind in [2u32, 3, 4, 9, 11, 19] {
+        let claims =
+            Section { name: ".x", kind, size: Some(0x8000), link: 1, ..Section::default() };
+        elf.sections.extend(std::iter::repeat_n(claims, 200));
+    }
+    let mut bytes = elf.build();
+    let size = bytes.len();
+    let table = size - 64 * (elf.sections.len() + 2);
+    for header in 1..=elf.sections.len() {
+        let at = table + 64 * header + 24;
+        bytes[at..at + 8].copy_from_slice(&elf.body_offset().to_le_bytes());
+    }
+    let program = open(bytes);
+    let units = program.listing.data.len();
+    assert!(units <= 3 * size, "{units} data units of {size} bytes");
+    let symbols = program.symbols.len();
+    assert!(symbols <= size / 4, "{symbols} symbols of {size} bytes");
+    assert!(program.relocations.len() <= size, "{}", program.relocations.len());
+}
+
+#[test]
+fn one_long_name_for_many_symbols_is_not_copied_for_each() {
+    let mut elf = one_segment();
+    elf.sections.push(text(elf.entry, vec![0xc3; 16]));
+    let symbols: Vec<u8> =
+        (0..20_000).flat_map(|n| elf.symbol(1, elf.entry + n % 16, 0, 0x10, 1)).collect();
+    elf.sections.push(Section {
+        name: ".symtab",
+        kind: 2,
+        data: symbols,
+        link: 3,
+        ..Section::default()
+    });
+    let strings = [&[0][..], &[b'a'; 15_000], &[0]].concat();
+    elf.sections.push(Section { name: ".strtab", kind: 3, data: strings, ..Section::default() });
+    let bytes = elf.build();
+    let size = bytes.len();
+    let program = open(bytes);
+    let names: usize = program.symbols.iter().map(|(_, s)| s.name.len()).sum();
+    let comments: usize = program.comments.iter().map(|(_, text)| text.len()).sum();
+    assert!(names + comments < 20 * size, "{names} and {comments} of {size} bytes");
+}

@@ -86,3 +86,35 @@ fn huge_numbers_in_any_field_stay_harmless() {
         }
     }
 }
+
+#[test]
+fn relocations_end_with_the_file_though_memory_goes_on() {
+    let mut data = vec![0u8; 0x200];
+    data[4..8].copy_from_slice(&0x3fff_fff0u32.to_le_bytes());
+    let mut pe = code(0x200, data);
+    pe.sections[0].2 = 0x4000_0000;
+    pe.directories = vec![(5, 0x1000, 0x3fff_fff0)];
+    let size = pe.build().len();
+    let program = open(&pe);
+    assert!(program.listing.data.len() < size, "{} data units", program.listing.data.len());
+    assert!(program.relocations.len() <= size);
+}
+
+#[test]
+fn many_libraries_with_the_same_slots_are_not_all_believed() {
+    let mut data = vec![0x80u8; 0x20000];
+    for library in 0..1000 {
+        // Lookup table, no time, no chain, a name, slots: the same for all.
+        let words = [0x9000u32, 0, 0, 0x8000, 0x9000];
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        data[20 * library..20 * library + 20].copy_from_slice(&bytes);
+    }
+    data[0x7000..0x7004].copy_from_slice(b"a.x\0");
+    let mut pe = code(0x20000, data);
+    pe.sections[0].2 = 0x20000;
+    pe.directories = vec![(1, 0x1000, 20_000)];
+    let size = pe.build().len();
+    let program = open(&pe);
+    assert!(program.symbols.len() <= size / 4, "{} symbols", program.symbols.len());
+    assert!(program.references.len() <= size / 4, "{} references", program.references.len());
+}

@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// has no more in it than the bytes can justify.
 fn load_as(bytes: &[u8], format: Format, language: Option<&str>) {
     let bytes: Arc<[u8]> = bytes[..bytes.len().min(MOST_BYTES)].into();
-    let most = bytes.len().saturating_mul(2).saturating_add(1 << 12);
+    let most = bytes.len().saturating_mul(4).saturating_add(1 << 14);
     let options =
         LoadOptions { format, language: language.map(str::to_owned), ..LoadOptions::default() };
     let Ok(program) = loader::load("trial", "trial", bytes, &options) else { return };

@@ -121,13 +121,16 @@ impl Loader {
 
     pub(super) fn mark_strings(&mut self) {
         let file = Arc::clone(&self.file);
+        // Many tables may claim the same bytes.
+        let mut left = (file.bytes.len() as u64).saturating_mul(2);
         for table in &file.strings {
             let place = match table.section {
                 Some(section) => self.section_place(section, 0),
                 None => self.file_place(table.offset, 1),
             };
             let Some(place) = place else { continue };
-            let end = table.length.min(self.room_at(place));
+            let end = table.length.min(self.room_at(place)).min(left);
+            left -= end;
             self.mark_string_table(place, end);
         }
     }

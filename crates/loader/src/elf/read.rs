@@ -141,10 +141,14 @@ where
         file.warnings.push(format!("no section {names} holds the section names"));
     }
     let mut all = Vec::with_capacity(raw.len());
+    let mut room = bytes.len().saturating_mul(2);
     for (index, header) in raw.iter().enumerate() {
         let name = strings.and_then(|s| file.string(&s, u64::from(header.sh_name(endian))));
         let name = match name {
-            Some(name) if !name.is_empty() => name,
+            Some(name) if !name.is_empty() && name.len() <= room => {
+                room -= name.len();
+                name
+            }
             _ => format!("SECTION{index}"),
         };
         all.push(section(*header, endian, name));

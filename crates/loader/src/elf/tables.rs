@@ -12,40 +12,74 @@ use std::sync::Arc;
 /// Longest symbol name that is kept.
 const NAME_LIMIT: usize = 16 * 1024;
 
-/// Names by offset in one string table. The total of all names is bounded by
-/// the file's size, however often the file refers to one long string.
+/// Names this short are kept whatever was kept before: their number bounds them.
+const SHORT: usize = 64;
+
+/// What tables may take, all together: the same bytes of a file can be claimed by many.
+struct Room {
+    /// Bytes of table entries.
+    entries: u64,
+    /// Bytes of long names.
+    names: usize,
+}
+
+impl Room {
+    fn new(file: &ElfFile) -> Room {
+        let size = file.bytes.len();
+        let names = size.saturating_mul(8).saturating_add(1 << 16);
+        Room { entries: (size as u64).saturating_mul(2), names }
+    }
+
+    /// How much of a table of that size is read.
+    fn grant(&mut self, offset: u64, size: u64, file: &ElfFile) -> u64 {
+        let there = size.min((file.bytes.len() as u64).saturating_sub(offset));
+        let granted = there.min(self.entries);
+        self.entries -= granted;
+        granted
+    }
+}
+
+/// Names by offset in one string table.
 struct Names<'a> {
     text: &'a [u8],
     known: HashMap<u32, Arc<str>>,
-    budget: usize,
+    room: &'a mut usize,
 }
 
 impl<'a> Names<'a> {
-    fn new(file: &'a ElfFile, table: Option<StringTable>) -> Names<'a> {
+    fn new(file: &'a ElfFile, table: Option<StringTable>, room: &'a mut usize) -> Names<'a> {
         let text = table.and_then(|t| {
             let start = usize::try_from(t.offset).ok()?;
             let end = start.saturating_add(usize::try_from(t.length).ok()?);
             file.bytes.get(start..end.min(file.bytes.len()))
         });
-        let budget = file.bytes.len().saturating_mul(4).saturating_add(1 << 16);
-        Names { text: text.unwrap_or(&[]), known: HashMap::new(), budget }
+        Names { text: text.unwrap_or(&[]), known: HashMap::new(), room }
     }
 
+    /// The name at an offset. Every use of a long one counts: users make copies.
     fn get(&mut self, at: u32) -> Arc<str> {
         if at == 0 {
             return Arc::from("");
         }
         if let Some(name) = self.known.get(&at) {
-            return Arc::clone(name);
+            let name = Arc::clone(name);
+            return if self.fits(name.len()) { name } else { Arc::from("") };
         }
         let rest = self.text.get(at as usize..).unwrap_or(&[]);
         let rest = rest.get(..NAME_LIMIT.min(rest.len())).unwrap_or(&[]);
         let text = rest.split(|b| *b == 0).next().unwrap_or(&[]);
-        let text = if text.len() > self.budget { &[] } else { text };
-        self.budget -= text.len();
+        let text = if self.fits(text.len()) { text } else { &[] };
         let name: Arc<str> = String::from_utf8_lossy(text).into();
         self.known.insert(at, Arc::clone(&name));
         name
+    }
+
+    fn fits(&mut self, length: usize) -> bool {
+        let fits = length <= SHORT || length <= *self.room;
+        if length > SHORT && fits {
+            *self.room -= length;
+        }
+        fits
     }
 }
 
@@ -61,6 +95,7 @@ where
 {
     use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
     let mut tables = Vec::new();
+    let mut room = Room::new(file);
     for (index, section) in file.sections.iter().enumerate() {
         if !matches!(section.kind, SHT_SYMTAB | SHT_DYNSYM) {
             continue;
@@ -74,9 +109,9 @@ where
             entry_size: stride,
             symbols: Vec::new(),
         };
-        let count = section.size / stride;
+        let count = room.grant(section.offset, section.size, file) / stride;
         let names = string_table(file, section.link);
-        table.symbols = symbols::<E>(file, endian, &table, count, names);
+        table.symbols = symbols::<E>(file, endian, &table, count, (names, &mut room.names));
         let extended = file
             .sections
             .iter()
@@ -87,7 +122,7 @@ where
         tables.push(table);
     }
     if !tables.iter().any(|t: &SymbolTable| t.dynamic) {
-        tables.extend(dynamic_symbols::<E>(file, endian));
+        tables.extend(dynamic_symbols::<E>(file, endian, &mut room.names));
     }
     file.symbol_tables = tables;
 }
@@ -109,12 +144,12 @@ fn symbols<E>(
     endian: Endianness,
     table: &SymbolTable,
     count: u64,
-    names: Option<StringTable>,
+    (names, room): (Option<StringTable>, &mut usize),
 ) -> Vec<ElfSymbol>
 where
     E: FileHeader<Endian = Endianness>,
 {
-    let mut names = Names::new(file, names);
+    let mut names = Names::new(file, names, room);
     let raw = entries::<E::Sym>(&file.bytes, table.offset, table.entry_size, count);
     let symbol = |raw: &E::Sym| {
         let index = raw.st_shndx(endian);
@@ -139,7 +174,7 @@ where
 }
 
 /// The dynamic symbol table of a file without sections.
-fn dynamic_symbols<E>(file: &ElfFile, endian: Endianness) -> Option<SymbolTable>
+fn dynamic_symbols<E>(file: &ElfFile, endian: Endianness, room: &mut usize) -> Option<SymbolTable>
 where
     E: FileHeader<Endian = Endianness>,
 {
@@ -163,7 +198,7 @@ where
         entry_size: stride,
         symbols: Vec::new(),
     };
-    table.symbols = symbols::<E>(file, endian, &table, count, file.dynamic_strings);
+    table.symbols = symbols::<E>(file, endian, &table, count, (file.dynamic_strings, room));
     Some(table)
 }
 
@@ -205,6 +240,7 @@ where
 {
     use object::elf::{SHT_REL, SHT_RELA, SHT_RELR};
     let mut tables: Vec<RelocTable> = Vec::new();
+    let mut room = Room::new(file);
     for (index, section) in file.sections.iter().enumerate() {
         let form = match section.kind {
             SHT_REL => RelocForm::Rel,
@@ -222,7 +258,10 @@ where
             symbols: symbols.or_else(by_default),
             form,
             offset: section.offset,
-            relocs: relocs::<E>(file, endian, form, section.offset, section.size),
+            relocs: {
+                let size = room.grant(section.offset, section.size, file);
+                relocs::<E>(file, endian, form, section.offset, size)
+            },
         });
     }
     for (form, offset, size) in dynamic_relocs(file) {

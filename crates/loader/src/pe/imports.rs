@@ -80,6 +80,12 @@ impl Loader {
         let ordinal_flag = 1u64 << (8 * word - 1);
         let mut known: HashMap<String, Address> = HashMap::new();
         for index in 0..FUNCTIONS {
+            // Many libraries may claim the same slots.
+            self.imports += 1;
+            if self.imports > self.file.bytes.len() as u64 / u64::from(word) {
+                self.warn("there are more imports than the file has room for");
+                break;
+            }
             let entry = table.lookup.checked_add(word * index);
             let slot = table.slots.checked_add(word * index);
             let (Some(entry), Some(slot)) = (entry, slot) else { break };

@@ -33,6 +33,8 @@ struct Loader {
     /// Those of them that COFF symbols name: such names come first.
     coff_functions: BTreeSet<Address>,
     next_external: u64,
+    /// Slots looked at so far.
+    imports: u64,
 }
 
 /// Loads a PE file.
@@ -62,6 +64,7 @@ pub(crate) fn load(
         function_starts: BTreeSet::new(),
         coff_functions: BTreeSet::new(),
         next_external: 0,
+        imports: 0,
     };
     loader.run();
     Ok(loader.program)

@@ -18,14 +18,16 @@ impl Loader {
         let header = self.relocation_type();
         let shift = self.base.wrapping_sub(self.file.image_base);
         let mut at = 0u32;
-        while at.saturating_add(8) <= directory.size {
+        // Zeros that no file has could go on for gigabytes.
+        let length = u32::try_from(self.file.bytes.len()).unwrap_or(u32::MAX).min(directory.size);
+        while at.saturating_add(8) <= length {
             let Some(start) = directory.address.checked_add(at) else { break };
             let place = self.place(start);
             let Some([page, size]) = self.words::<2>(place) else { break };
             if size < 8 {
                 break;
             }
-            let size = size.min(directory.size - at);
+            let size = size.min(length - at);
             self.program.define_data(place, header, 8);
             for entry in (8..size.saturating_sub(1)).step_by(2) {
                 let Some(entry_at) = start.checked_add(entry) else { break };
