@@ -47,6 +47,23 @@ impl Loader {
         }
     }
 
+    /// An imported function's symbol has the place of its stub, for comparisons of pointers.
+    pub(super) fn link_mips_stubs(&mut self) {
+        if !self.is_mips() || self.file.is_relocatable() {
+            return;
+        }
+        let file = Arc::clone(&self.file);
+        let Some(table) = file.dynamic_symbols() else { return };
+        let imports = table.symbols.iter().filter(|s| s.index == object::elf::SHN_UNDEF);
+        for symbol in imports.filter(|s| s.is_function() && s.value != 0 && !s.name.is_empty()) {
+            let place = self.ram(symbol.value & !1);
+            let code = self.program.memory.block_at(place);
+            if code.is_some_and(|block| block.permissions.execute) {
+                self.link_function(&symbol.name, place);
+            }
+        }
+    }
+
     fn mark_register_info(&mut self, place: Address) {
         let wide = self.file.header.is_64;
         let values = (0u32..).zip(REGISTERS).map(|(bit, name)| (1u32 << bit, name)).collect();

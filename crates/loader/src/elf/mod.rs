@@ -140,6 +140,7 @@ impl Loader {
         self.mark_strings();
         self.load_symbols();
         self.load_mips();
+        self.link_mips_stubs();
         self.load_entries();
         self.relocate();
         self.link_untyped();

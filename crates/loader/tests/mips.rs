@@ -1,0 +1,43 @@
+//! MIPS files: what imported functions' stubs are called.
+
+mod make;
+
+use loader::{LoadOptions, load};
+use make::{Elf, Section, Segment};
+use program::{Address, SpaceId};
+
+#[test]
+fn stubs_stand_for_the_functions_whose_symbols_have_their_place() {
+    const MIPS: u16 = 8;
+    let mut elf = Elf { big: true, ..Elf::new(false, 3, MIPS) };
+    let mut symbols = elf.symbol(0, 0, 0, 0, 0);
+    symbols.extend(elf.symbol(1, 0x1010, 0, 0x12, 0));
+    symbols.extend(elf.symbol(6, 0, 0, 0x12, 0));
+    symbols.extend(elf.symbol(11, 0x9999_0000, 0, 0x12, 0));
+    let section = |name, kind, flags, address, data: Vec<u8>, link| {
+        let entry_size = if kind == 11 { 16 } else { 0 };
+        Section { name, kind, flags, address, data, link, entry_size, ..Section::default() }
+    };
+    elf.segments.push(Segment {
+        kind: 1,
+        flags: 5,
+        offset: 0,
+        address: 0x1000,
+        file_size: 0x20,
+        memory_size: 0x20,
+    });
+    elf.sections = vec![
+        section(".dynstr", 3, 2, 0x2100, b"\0puts\0exit\0far\0".to_vec(), 0),
+        section(".dynsym", 11, 2, 0x2200, symbols, 1),
+        section(".MIPS.stubs", 1, 6, 0x1000, vec![0; 0x20], 0),
+    ];
+    let program = load("t", "t", elf.build().into(), &LoadOptions::default()).expect("it loads");
+    let stubs = program.memory.block_named(".MIPS.stubs").expect("a block").start;
+    let stub = program.functions.at(stubs.wrapping_add(0x10)).expect("a stub");
+    let target = stub.thunk_of.expect("it passes on");
+    assert_eq!(target.space, SpaceId::EXTERNAL);
+    assert_eq!(program.function_name(target), "puts");
+    assert_eq!(program.function_name(stub.entry), "puts");
+    assert!(program.functions.at(Address::ram(0x9999_0000)).is_none());
+    assert!(program.functions.at(stubs).is_none());
+}
