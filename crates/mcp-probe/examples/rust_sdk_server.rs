@@ -1,6 +1,7 @@
 //! The smallest server of the official Rust SDK, for trying the probe on it: over its
-//! standard streams, or with `--http` over HTTP on a free port.
+//! standard streams, or with `--http [PORT]` over HTTP, on a free port when none is named.
 
+use axum::serve::ListenerExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -53,12 +54,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Doubler.serve(rmcp::transport::stdio()).await?.waiting().await?;
         return Ok(());
     }
+    let port: u16 = std::env::args().nth(2).map_or(Ok(0), |port| port.parse())?;
     let service = StreamableHttpService::new(
         || Ok(Doubler),
         LocalSessionManager::default().into(),
-        StreamableHttpServerConfig::default(),
+        StreamableHttpServerConfig::default().with_json_response(true),
     );
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     eprintln!("listening on http://{}/mcp", listener.local_addr()?);
+    let listener = listener.tap_io(|stream| {
+        // An answer in two parts would wait for the client's acknowledgement.
+        let _ = stream.set_nodelay(true);
+    });
     Ok(axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await?)
 }

@@ -2,7 +2,7 @@
 //! decompiler works.
 //!
 //! `requests FILE` starts the bridge that was built beside it, and measures it.
-//! `requests NAME URL TOOL` measures one tool of any MCP server, to compare.
+//! `requests NAME URL TOOL [ARGUMENTS]` measures one tool of any MCP server, to compare.
 
 use anyhow::{Context, Result, bail};
 use bench::requests::{http, latency, websocket};
@@ -16,7 +16,11 @@ fn main() -> Result<()> {
     match words[..] {
         [file] => measure_bridge(Path::new(file)),
         [name, url, tool] => measure_tool(name, url, tool, &json!({})),
-        _ => bail!("usage: requests FILE | requests NAME URL TOOL"),
+        [name, url, tool, arguments] => {
+            let arguments = serde_json::from_str(arguments).context("ARGUMENTS must be JSON")?;
+            measure_tool(name, url, tool, &arguments)
+        }
+        _ => bail!("usage: requests FILE | requests NAME URL TOOL [ARGUMENTS]"),
     }
 }
 
