@@ -3,6 +3,7 @@
 //! ```text
 //! cargo build --release -p ghidra-bridge
 //! cargo run --release -p bench --bin figures [-- FILE...]
+//! cargo run --release -p bench --bin figures -- --sizes FILE...
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use bench::figures::load::{self, CHILD, Cost};
+use bench::figures::load::{self, ANALYSIS_CHILD, CHILD, Cost};
 use bench::figures::{GhidraCost, TARGETS, edits, latency};
 use serde_json::{Value, json};
 use testkit::Bridge;
@@ -32,17 +33,42 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [first, file] = arguments.as_slice()
-        && first == CHILD
+        && [CHILD, ANALYSIS_CHILD].contains(&first.as_str())
     {
-        let cost = load::measure_here(Path::new(file))?;
+        let cost = load::measure_here(Path::new(file), first == CHILD)?;
         println!("{}", serde_json::to_string(&cost)?);
         return Ok(());
     }
+    if let [first, files @ ..] = arguments.as_slice()
+        && first == "--sizes"
+    {
+        return sizes(files);
+    }
     for (name, path, ghidra) in chosen(&arguments)? {
         println!("== {name} ({})", path.display());
-        print_cost(&load::measure(&path)?, ghidra);
+        print_cost(&load::measure(CHILD, &path)?, ghidra);
         serve(&path)?;
         println!();
+    }
+    Ok(())
+}
+
+/// What opening and analysis cost on files of several sizes, and for each million instructions.
+fn sizes(files: &[String]) -> Result<()> {
+    println!("   MB  instructions  processor s  wall s  peak MB  s/million  MB/million");
+    for file in files {
+        let cost = load::measure(ANALYSIS_CHILD, Path::new(file))?;
+        let size = std::fs::metadata(file)?.len() as f64 / 1e6;
+        let millions = cost.instructions as f64 / 1e6;
+        println!(
+            "{size:5.1}  {:12}  {:11.1}  {:6.1}  {:7.0}  {:9.1}  {:10.0}  {file}",
+            cost.instructions,
+            cost.processor_seconds,
+            cost.wall_seconds,
+            cost.peak_megabytes,
+            cost.processor_seconds / millions,
+            cost.peak_megabytes / millions,
+        );
     }
     Ok(())
 }

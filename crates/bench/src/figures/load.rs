@@ -14,6 +14,9 @@ use crate::subject::{Depth, Opened};
 /// The argument that makes a tool measure one file and print the cost.
 pub const CHILD: &str = "--measure-one";
 
+/// The same without decompiling.
+pub const ANALYSIS_CHILD: &str = "--measure-analysis";
+
 /// What one file costs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Cost {
@@ -37,10 +40,11 @@ pub struct Cost {
     pub decompile_peak_megabytes: f64,
 }
 
-/// Measures a file in a child process made of the running program.
-pub fn measure(file: &Path) -> Result<Cost> {
+/// Measures a file in a child process made of the running program: `what` is one of the
+/// arguments above.
+pub fn measure(what: &str, file: &Path) -> Result<Cost> {
     let output = Command::new(std::env::current_exe()?)
-        .arg(CHILD)
+        .arg(what)
         .arg(file)
         .output()
         .context("the measuring process cannot be started")?;
@@ -50,13 +54,13 @@ pub fn measure(file: &Path) -> Result<Cost> {
 }
 
 /// Measures a file in this process, which must have done nothing else before.
-pub fn measure_here(file: &Path) -> Result<Cost> {
+pub fn measure_here(file: &Path, decompile: bool) -> Result<Cost> {
     let began = Instant::now();
     let opened = Opened::open(file, Depth::Analysed)?;
     let wall = began.elapsed();
     let (processor, peak) = (processor_time()?, peak_memory()?);
     let began = Instant::now();
-    let texts = opened.decompile_all(threads())?;
+    let decompiled = if decompile { opened.decompile_all(threads())?.len() } else { 0 };
     let decompile = began.elapsed();
     Ok(Cost {
         wall_seconds: seconds(wall),
@@ -65,7 +69,7 @@ pub fn measure_here(file: &Path) -> Result<Cost> {
         functions: opened.program.functions.len(),
         instructions: opened.program.listing.instructions.len(),
         references: opened.program.references.len(),
-        decompiled: texts.len(),
+        decompiled,
         decompile_seconds: seconds(decompile),
         decompile_peak_megabytes: megabytes(peak_memory()?),
     })
