@@ -100,7 +100,14 @@ fn pipes(dir: &Path) -> Outcome<()> {
     }
     for (name, command) in [("directly", plain(&["cat"])), ("recorded", recorded(dir, &["cat"]))] {
         let rates = (0..ROUNDS).map(|_| echo(&command)).collect::<Outcome<Vec<f64>>>()?;
-        say_rates(&format!("payload through `cat`, {name}"), &rates);
+        say_rates(&format!("payload to `cat` and back, {name}"), &rates);
+    }
+    let file = dir.join("payload").display().to_string();
+    std::fs::write(&file, message().repeat(PAYLOAD / MESSAGE))?;
+    let reader = ["cat", &file];
+    for (name, command) in [("directly", plain(&reader)), ("recorded", recorded(dir, &reader))] {
+        let rates = (0..ROUNDS).map(|_| from_server(&command)).collect::<Outcome<Vec<f64>>>()?;
+        say_rates(&format!("payload from a server over pipes, {name}"), &rates);
     }
     Ok(())
 }
@@ -125,6 +132,21 @@ fn echo(command: &[String]) -> Outcome<f64> {
         let message = message();
         (0..PAYLOAD / MESSAGE).try_for_each(|_| input.write_all(&message))
     });
+    take(&mut output)?;
+    let rate = PAYLOAD as f64 / 1e6 / began.elapsed().as_secs_f64();
+    writer.join().map_err(|_| "the writer failed")??;
+    Ok(rate)
+}
+
+/// MB/s of messages that a command writes by itself.
+fn from_server(command: &[String]) -> Outcome<f64> {
+    let (_running, _input, mut output) = start(command)?;
+    let began = Instant::now();
+    take(&mut output)?;
+    Ok(PAYLOAD as f64 / 1e6 / began.elapsed().as_secs_f64())
+}
+
+fn take(output: &mut impl Read) -> Outcome<()> {
     let mut buffer = vec![0; 1 << 20];
     let mut left = PAYLOAD;
     while left > 0 {
@@ -134,9 +156,7 @@ fn echo(command: &[String]) -> Outcome<f64> {
         }
         left -= count.min(left);
     }
-    let rate = PAYLOAD as f64 / 1e6 / began.elapsed().as_secs_f64();
-    writer.join().map_err(|_| "the writer failed")??;
-    Ok(rate)
+    Ok(())
 }
 
 /// A server that answers small requests, and `/big` with an event stream.
