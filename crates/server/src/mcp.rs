@@ -2,6 +2,7 @@
 //! transports that carry them.
 
 mod answer;
+mod body;
 #[cfg(test)]
 mod fault_tests;
 mod help;

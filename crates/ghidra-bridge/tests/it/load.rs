@@ -55,20 +55,24 @@ fn gives_back(bridge: &Bridge, before: Held) {
     }
 }
 
-/// The quickest of a few pings: how long the server itself takes.
+/// Twenty pings: one stall more or less is the machine's, most of them would be the server's.
 fn answers_at_once(bridge: &Bridge) {
     let url = mcp_url(bridge);
     let mut socket = Socket::connect(url);
     let ping = Post::modern("ping", json!({})).bytes(url);
-    let quickest = (0..200)
+    let mut times: Vec<Duration> = (0..20)
         .map(|_| {
             let began = Instant::now();
             socket.send(&ping);
             assert_eq!(socket.reply().status, 200);
             began.elapsed()
         })
-        .min();
-    assert!(quickest < Some(Duration::from_millis(20)), "{quickest:?}");
+        .collect();
+    times.sort();
+    let (quickest, median) = (times[0], times[times.len() / 2]);
+    println!("pings: quickest {quickest:?}, median {median:?}, slowest {:?}", times[19]);
+    assert!(quickest < Duration::from_millis(20), "{times:?}");
+    assert!(median < Duration::from_millis(100), "{times:?}");
 }
 
 /// The requests of one connection, each different.
@@ -224,6 +228,33 @@ fn slow_bodies_hold_up_nobody() {
         assert_eq!(socket.reply().status, 200);
     }
     drop(slow);
+    gives_back(&bridge, before);
+}
+
+#[test]
+fn long_bodies_take_turns() {
+    let bridge = bridge(&["analysis=off", "max_body=4m"]);
+    let url = mcp_url(&bridge);
+    answers_at_once(&bridge);
+    let before = Held::by(&bridge);
+    let mut long = Post::raw(vec![b' '; 4 << 20]).bytes(url);
+    long.truncate(long.len() - 1000);
+    // Whoever has to wait is not read: writing stops then.
+    let slow: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let stream = TcpStream::connect(split(url).0).expect("it listens");
+            stream.set_write_timeout(Some(Duration::from_millis(100))).expect("a socket");
+            let _ = std::io::Write::write_all(&mut &stream, &long);
+            stream
+        })
+        .collect();
+    let during = Held::by(&bridge);
+    println!("{} MiB of bodies", (during.resident_kib - before.resident_kib) >> 10);
+    assert!(during.resident_kib < before.resident_kib + (200 << 10), "{before:?}, {during:?}");
+    answers_at_once(&bridge);
+    drop(slow);
+    let padding = "x".repeat(3 << 20);
+    Post::modern("ping", json!({"padding": padding})).works(url);
     gives_back(&bridge, before);
 }
 

@@ -26,6 +26,15 @@ async fn explore(client: RunningService<RoleClient, ()>) {
     assert_eq!(domains["domains"].as_array().map(Vec::len), Some(14));
     let session = call("ghidra.bridge", json!({"operation": "get"})).await.expect("a session");
     assert_eq!(session.structured_content.expect("an object")["operation"], "get");
+    let main = json!({"address": "main", "type": "plate"});
+    let note = json!({"address": "main", "type": "plate", "text": "written by rmcp"});
+    let write = json!({"operation": "upsert", "params": {"resource": note}});
+    let written = call("ghidra.comment", write).await.expect("a write");
+    assert_ne!(written.is_error, Some(true), "{written:?}");
+    let read = json!({"operation": "get", "params": {"selector": main}});
+    let read = call("ghidra.comment", read).await.expect("a read");
+    let content = read.structured_content.expect("an object");
+    assert_eq!(content["result"]["text"], "written by rmcp");
     let error = call("ghidra.memory", json!({"operation": "nope"})).await.expect("a tool error");
     assert_eq!(error.is_error, Some(true));
     assert_eq!(error.structured_content.expect("an object")["target"], "/operation");
@@ -42,7 +51,7 @@ async fn explore(client: RunningService<RoleClient, ()>) {
 
 #[tokio::test]
 async fn over_http() {
-    let bridge = bridge(&[]);
+    let bridge = bridge(&["analysis=wait"]);
     for mode in modes() {
         let transport = StreamableHttpClientTransport::from_uri(mcp_url(&bridge));
         explore(().serve_with_lifecycle(transport, mode).await.expect("connected")).await;
@@ -53,7 +62,7 @@ async fn over_http() {
 async fn over_pipes() {
     for mode in modes() {
         let mut command = tokio::process::Command::new(program());
-        command.arg("stdio").arg(sample()).arg("project=none");
+        command.arg("stdio").arg(sample()).args(["project=none", "analysis=wait"]);
         let transport = TokioChildProcess::new(command).expect("it starts");
         explore(().serve_with_lifecycle(transport, mode).await.expect("connected")).await;
     }

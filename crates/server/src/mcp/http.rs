@@ -7,8 +7,8 @@ use crate::origin;
 use crate::service::Service;
 use api::CancelToken;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Body, Incoming};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use jsonrpc::Id;
@@ -20,9 +20,8 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 use super::answer;
+use super::body::{Bodies, NoBody, Opened};
 
-/// How long a request body may take to arrive.
-const BODY_LIMIT: Duration = Duration::from_secs(30);
 /// What is read away, and for how long, before a refusal is sent.
 const DRAIN_BYTES: usize = 64 << 20;
 const DRAIN_TIME: Duration = Duration::from_secs(3);
@@ -35,6 +34,7 @@ const REQUEST_HEADERS: &str =
 pub(crate) struct Endpoint {
     pub host: String,
     pub path: String,
+    pub bodies: Bodies,
     pub service: Arc<Service>,
 }
 
@@ -145,22 +145,19 @@ impl Exchange<'_> {
     }
 
     async fn post(&self, body: Incoming, seen: &mut Seen) -> Reply {
-        let limit = self.endpoint.service.limits.max_body;
-        if body.size_hint().lower() > limit as u64 {
+        let Endpoint { bodies, service, .. } = self.endpoint;
+        let limit = service.limits.max_body;
+        if bodies.is_announced_too_long(&body) {
             self.drain(body).await;
             return self.too_long(limit);
         }
-        let body = match timeout(BODY_LIMIT, Limited::new(body, limit).collect()).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => return self.too_long(limit),
-            Ok(Err(_)) => {
-                return *self.refuse(&Failure::invalid_request("The body is broken off."));
-            }
-            Err(_) => {
-                return *self.refuse(&Failure::refused(408, "The body took too long to arrive."));
-            }
+        let failure = match bodies.collect(body).await {
+            Ok(body) => return self.message(body, seen).await,
+            Err(NoBody::TooLong) => return self.too_long(limit),
+            Err(NoBody::BrokenOff) => Failure::invalid_request("The body is broken off."),
+            Err(NoBody::TooSlow) => Failure::refused(408, "The body took too long to arrive."),
         };
-        self.message(&body, seen).await
+        *self.refuse(&failure)
     }
 
     fn too_long(&self, limit: usize) -> Reply {
@@ -168,9 +165,13 @@ impl Exchange<'_> {
         *self.refuse(&Failure::refused(413, message))
     }
 
-    async fn message(&self, body: &[u8], seen: &mut Seen) -> Reply {
+    async fn message(&self, body: Bytes, seen: &mut Seen) -> Reply {
         let headers = self.headers();
-        let message = match mcp::read(body) {
+        let Some(opened) = self.endpoint.bodies.open(body).await else {
+            return *self.refuse(&Failure::internal());
+        };
+        let Opened { message, place: _place } = opened;
+        let message = match message {
             Ok(message) => message,
             Err(refusal) => {
                 seen.id.clone_from(&refusal.id);

@@ -1,5 +1,6 @@
 //! The HTTP side of MCP connections: accepting, limits, a graceful end.
 
+use super::body::Bodies;
 use super::http::{self, Endpoint};
 use crate::places::{Place, Places};
 use crate::service::Service;
@@ -25,7 +26,8 @@ pub(crate) async fn serve(
 ) {
     let stop = service.stop.clone();
     let places = Places::new(service.limits.max_clients);
-    let endpoint = Arc::new(Endpoint { host, path, service });
+    let bodies = Bodies::new(service.limits.max_body);
+    let endpoint = Arc::new(Endpoint { host, path, bodies, service });
     let clients = tokio_util::task::TaskTracker::new();
     while let Some(stream) = crate::listen::accept(&listener, &stop).await {
         let Some(place) = places.take() else {
