@@ -3,6 +3,8 @@
 //! Every entry is looked at a bounded number of times.
 
 mod functions;
+mod sections;
+mod separate;
 mod types;
 mod variables;
 
@@ -12,14 +14,18 @@ use gimli::{
     AttributeValue, DebuggingInformationEntry, DwAt, Dwarf, DwarfSections, EndianSlice,
     EntriesTreeNode, RunTimeEndian, Unit, UnitOffset,
 };
+use object::{Object, ObjectSection};
 use program::{Address, Program};
+use sections::Expander;
+use std::convert::Infallible;
+use std::path::Path;
 
 /// The bytes of a section.
 type Bytes<'d> = EndianSlice<'d, RunTimeEndian>;
 /// One entry of a unit.
 type Entry<'e, 'd> = DebuggingInformationEntry<'e, 'e, Bytes<'d>>;
 
-/// Sections larger than this are left alone.
+/// Bytes of one section that are looked at.
 const LARGEST: u64 = 1 << 30;
 /// Entries nested deeper than this are left alone.
 const DEEPEST: usize = 48;
@@ -52,19 +58,57 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     analysis.step(1.0)
 }
 
-/// The sections, as far as the program has them; `None` without any.
-fn load(program: &Program) -> Option<DwarfSections<Vec<u8>>> {
-    program.memory.block_named(".debug_info")?;
-    let section = |id: gimli::SectionId| -> Result<Vec<u8>, gimli::Error> {
-        let bytes = program.memory.block_named(id.name()).map(|block| {
-            let mut bytes = vec![0u8; block.length.min(LARGEST) as usize];
-            let read = program.memory.read(block.start, &mut bytes).unwrap_or(0);
-            bytes.truncate(read);
-            bytes
-        });
-        Ok(bytes.unwrap_or_default())
+/// The sections of the program, or of the file that holds them in its place; `None` without any.
+fn load(program: &mut Program) -> Option<DwarfSections<Vec<u8>>> {
+    let mut expander = Expander::new(program.memory.big_endian());
+    let has = |name| program.memory.block_named(name).is_some();
+    let sections = if has(".debug_info") || has(".zdebug_info") {
+        Some(collect(&mut expander, |name| stored(program, name)))
+    } else {
+        separate::find(program, &mut expander.warnings)
+            .and_then(|(path, bytes)| of_file(&mut expander, &path, &bytes))
     };
-    DwarfSections::load(section).ok()
+    for warning in expander.warnings {
+        if !program.info.warnings.contains(&warning) {
+            program.warn(warning);
+        }
+    }
+    sections
+}
+
+/// The sections of a separate file.
+fn of_file(expander: &mut Expander, path: &Path, bytes: &[u8]) -> Option<DwarfSections<Vec<u8>>> {
+    let Ok(file) = object::File::parse(bytes) else {
+        expander.warnings.push(format!("DWARF: {} is no object file", path.display()));
+        return None;
+    };
+    let section = |name: &str| Some(file.section_by_name(name)?.data().ok()?.to_vec());
+    Some(collect(expander, section))
+}
+
+/// Sections by their names, under either of which they may be stored.
+fn collect(
+    expander: &mut Expander,
+    stored: impl Fn(&str) -> Option<Vec<u8>>,
+) -> DwarfSections<Vec<u8>> {
+    let section = |id: gimli::SectionId| -> Result<Vec<u8>, Infallible> {
+        let old = id.name().replacen(".debug", ".zdebug", 1);
+        let found = [id.name(), &old].into_iter().find_map(|name| Some((name, stored(name)?)));
+        Ok(found.map(|(name, bytes)| expander.expand(name, bytes)).unwrap_or_default())
+    };
+    match DwarfSections::load(section) {
+        Ok(sections) => sections,
+        Err(never) => match never {},
+    }
+}
+
+/// The bytes of a section of the program.
+fn stored(program: &Program, name: &str) -> Option<Vec<u8>> {
+    let block = program.memory.block_named(name)?;
+    let mut bytes = vec![0u8; block.length.min(LARGEST) as usize];
+    let read = program.memory.read(block.start, &mut bytes).unwrap_or(0);
+    bytes.truncate(read);
+    Some(bytes)
 }
 
 /// How far the image is from the addresses that the file speaks of.

@@ -1,0 +1,96 @@
+//! Debug information in all the ways it is packed: the same program must give the same facts.
+
+use engine::program::{Program, Storage};
+use engine::{AnalysisKind, OpenOptions, Session};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+fn packed(name: &str) -> PathBuf {
+    let name = format!("../debug/inventory.{name}");
+    testkit::fixture(&name)
+}
+
+fn analysed(path: &Path) -> std::sync::Arc<Program> {
+    let session = Session::open(path, &OpenOptions::default()).expect("the fixture opens");
+    session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
+    assert!(session.wait_for_analysis(Duration::from_secs(120)));
+    session.snapshot()
+}
+
+/// Prototypes, places of variables, structures and typed data, as lines.
+fn facts(program: &Program) -> Vec<String> {
+    let mut lines = Vec::new();
+    for function in program.functions.iter().filter(|f| f.thunk_of.is_none()) {
+        let name = program.function_name(function.entry);
+        let kind = program.types.name(function.signature.return_type);
+        let parameters = function.signature.parameters.iter();
+        let parameters: Vec<String> =
+            parameters.map(|p| format!("{} {}", program.types.name(p.data_type), p.name)).collect();
+        lines.push(format!("{kind} {name}({})", parameters.join(", ")));
+        for local in function.locals.iter().filter(|local| local.type_locked) {
+            let Storage::Unassigned = local.storage else {
+                let kind = program.types.name(local.data_type);
+                lines.push(format!("{name}: {kind} {} at {:?}", local.name, local.storage));
+                continue;
+            };
+        }
+    }
+    lines
+}
+
+fn warnings(program: &Program) -> Vec<&String> {
+    program.info.warnings.iter().filter(|text| text.starts_with("DWARF")).collect()
+}
+
+/// The facts that every way to pack them must give.
+fn expected() -> Vec<String> {
+    let lines = facts(&analysed(&packed("dwarf5")));
+    assert!(lines.iter().any(|line| line.contains("item")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains(" at ")), "{lines:#?}");
+    lines
+}
+
+#[test]
+fn every_version_says_the_same() {
+    let expected = expected();
+    for name in ["dwarf3", "dwarf4"] {
+        let program = analysed(&packed(name));
+        assert_eq!(facts(&program), expected, "{name}");
+    }
+}
+
+#[test]
+fn compressed_sections_say_the_same() {
+    let expected = expected();
+    for name in ["zlib", "zdebug", "zstd"] {
+        let program = analysed(&packed(name));
+        assert_eq!(facts(&program), expected, "{name}");
+        assert!(warnings(&program).is_empty(), "{name}: {:?}", warnings(&program));
+    }
+}
+
+#[test]
+fn a_separate_file_is_found_by_link_and_by_build_id() {
+    let expected = expected();
+    for name in ["linked", "identified"] {
+        let program = analysed(&packed(name));
+        assert_eq!(facts(&program), expected, "{name}");
+        assert!(warnings(&program).is_empty(), "{name}: {:?}", warnings(&program));
+    }
+}
+
+/// The file beside the program belongs to another build: the one in `.debug` is right.
+#[test]
+fn a_separate_file_that_does_not_fit_is_told_and_passed_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("inventory.linked");
+    std::fs::copy(packed("linked"), &program).expect("copied");
+    std::fs::copy(packed("zlib"), folder.path().join("inventory.linked.debug")).expect("copied");
+    let alone = analysed(&program);
+    assert!(warnings(&alone).iter().any(|w| w.contains("its checksum is another")));
+    assert!(!facts(&alone).iter().any(|line| line.contains(" at ")));
+    std::fs::create_dir(folder.path().join(".debug")).expect("made");
+    let right = folder.path().join(".debug/inventory.linked.debug");
+    std::fs::copy(packed("linked.debug"), right).expect("copied");
+    assert_eq!(facts(&analysed(&program)), expected());
+}
