@@ -91,18 +91,19 @@ def call(tool, **arguments):
 
 def inspections(bridge, file, url, guarded):
     http = [url, "--transport", "http"]
-    pipes = [bridge, "stdio", file, "project=none", "--transport", "stdio"]
+    pipes = [bridge, "stdio", file, "project=none", "analysis=wait", "--transport", "stdio"]
     selector = {"address": "main", "type": "pre"}
     note = {"resource": {**selector, "text": "seen"}}
-    for era in ["modern", "legacy"]:
-        over = [*http, "--protocol-era", era]
-        yield f"{era} tools", 0, [*over, "--strict", "--method", "tools/list"]
-        yield f"{era} help", 0, [*over, *call("ghidra.help")]
-        yield f"{era} read", 0, [*over, *call("ghidra.function", operation="list")]
+    for era, transport in [("modern", http), ("legacy", http), ("auto", pipes)]:
+        over = [*transport, "--protocol-era", era]
+        name = f"{era} {transport[-1]}"
+        yield f"{name} tools", 0, [*over, "--strict", "--method", "tools/list"]
+        yield f"{name} help", 0, [*over, *call("ghidra.help")]
+        yield f"{name} read", 0, [*over, *call("ghidra.function", operation="list")]
         write = call("ghidra.comment", operation="upsert", params=note)
-        yield f"{era} write", 0, [*over, *write]
-        yield f"{era} error", 5, [*over, *call("ghidra.comment", operation="nope")]
-    yield "auto stdio", 0, [*pipes, "--protocol-era", "auto", "--method", "resources/list"]
+        yield f"{name} write", 0, [*over, *write]
+        yield f"{name} error", 5, [*over, *call("ghidra.comment", operation="nope")]
+    yield "auto stdio resources", 0, [*pipes, "--protocol-era", "auto", "--method", "resources/list"]
     yield "legacy stdio", 0, [*pipes, "--protocol-era", "legacy", *call("ghidra.bridge", operation="get")]
     locked = [guarded, "--transport", "http", "--stored-auth-only", "--method", "resources/list"]
     yield "without the token", 3, locked
