@@ -53,7 +53,7 @@ fn expected() -> Vec<String> {
 #[test]
 fn every_version_says_the_same() {
     let expected = expected();
-    for name in ["dwarf3", "dwarf4"] {
+    for name in ["dwarf2", "dwarf3", "dwarf4"] {
         let program = analysed(&packed(name));
         assert_eq!(facts(&program), expected, "{name}");
     }

@@ -143,11 +143,46 @@ fn note_prototype(
 fn frame_base<'a>(program: &Program, types: &Types<'a>, entry: &Entry<'_, 'a>) -> Option<i64> {
     let pushed = i64::from(program.types.organization().pointer);
     let is_x86 = program.info.language_id.starts_with("x86:");
+    if let Some(listed) = listed_frame_base(types, entry, is_x86, pushed) {
+        return Some(listed);
+    }
     match variables::single(types, entry, gimli::DW_AT_frame_base)? {
         Operation::CallFrameCFA => Some(if is_x86 { pushed } else { 0 }),
         // The frame pointer, right after it was pushed and set.
         Operation::Register { register: gimli::Register(6) } if is_x86 && pushed == 8 => Some(-8),
         Operation::Register { register: gimli::Register(5) } if is_x86 && pushed == 4 => Some(-4),
+        _ => None,
+    }
+}
+
+/// The frame as a list says it that begins with the function, as DWARF 2 does: there, the stack
+/// pointer is the one at entry.
+fn listed_frame_base<'a>(
+    types: &Types<'a>,
+    entry: &Entry<'_, 'a>,
+    is_x86: bool,
+    pointer: i64,
+) -> Option<i64> {
+    let source = types.source;
+    let stack_pointer = match (is_x86, pointer) {
+        (true, 8) => gimli::Register(7),
+        (true, 4) => gimli::Register(4),
+        _ => return None,
+    };
+    let value = entry.attr_value(gimli::DW_AT_frame_base).ok()??;
+    let mut list = source.dwarf.attr_locations(source.unit, value).ok()??;
+    let first = list.next().ok()??;
+    let start = Address::ram(first.range.begin.wrapping_add(source.shift));
+    if Some(start) != source.start(entry) {
+        return None;
+    }
+    let mut operations = first.data.operations(source.unit.encoding());
+    match (operations.next(), operations.next()) {
+        (Ok(Some(Operation::RegisterOffset { register, offset, .. })), Ok(None))
+            if register == stack_pointer =>
+        {
+            Some(offset)
+        }
         _ => None,
     }
 }
