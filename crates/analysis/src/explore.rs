@@ -62,6 +62,8 @@ pub(crate) struct Explorer<'a, 'p> {
     owner: HashMap<u64, u64>,
     work: Vec<Path>,
     explored: Explored,
+    /// Functions whose code was followed further since the program was lent out.
+    followed: HashSet<u64>,
     /// Direct calls by callee, to mark those that do not come back.
     calls: Vec<(u64, u64)>,
     pcode: Vec<PcodeOp>,
@@ -87,6 +89,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             owner: HashMap::new(),
             work: Vec::new(),
             explored: Explored::default(),
+            followed: HashSet::new(),
             calls: Vec::new(),
             pcode: Vec::new(),
             decoded: 0,
@@ -176,7 +179,8 @@ impl<'a, 'p> Explorer<'a, 'p> {
         let functions = self.found.iter().filter(|(_, f)| f.function);
         self.explored.functions =
             functions.map(|(at, f)| (*at, f.returns || may_return.contains(at))).collect();
-        crate::functions::define(self.analysis.program, &self.explored);
+        let followed = std::mem::take(&mut self.followed);
+        crate::functions::define(self.analysis.program, &self.explored, Some(&followed));
         self.analysis
     }
 
@@ -283,6 +287,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
     /// Decodes along one path until it ends, branches off or has to wait.
     fn follow(&mut self, path: Path) {
         let Path { function, mut at, mut context } = path;
+        self.followed.insert(function);
         let mut pending: SmallVec<[decompiler::ContextChange; 4]> = SmallVec::new();
         loop {
             if let Some(owner) = self.owner.get(&at).copied() {

@@ -11,7 +11,7 @@ use crate::unwind;
 use program::{
     Address, AddressRange, AddressSet, FlowType, Program, RefType, SourceType, SpaceId, SymbolKind,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Bound;
 
 /// Rounds of making functions of what is called: their code may call more.
@@ -44,7 +44,7 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     }
     switches::resolve(&mut explorer)?;
     let explored = explorer.finish();
-    define(analysis.program, &explored);
+    define(analysis.program, &explored, None);
     crate::process_entry::mark(analysis.program, analysis.language);
     analysis.step(1.0)
 }
@@ -75,27 +75,35 @@ fn starts(program: &Program) -> Vec<(u64, u8)> {
     all.into_iter().filter(in_code).map(|at| (at.offset, program.mode_at(at))).collect()
 }
 
-/// Makes functions of the entries found, with their bodies.
-pub(crate) fn define(program: &mut Program, explored: &Explored) {
+/// Makes functions of the entries found, with their bodies; those that are there keep the bodies
+/// they have unless they are among the changed ones. Cost: linear in the code of the others.
+pub(crate) fn define(program: &mut Program, explored: &Explored, changed: Option<&HashSet<u64>>) {
     shorten(program, explored);
     for (entry, returns) in &explored.functions {
         let address = Address::ram(*entry);
         if explored.known.contains(entry) || !program.listing.instructions.contains_key(&address) {
             continue;
         }
-        let body = bodies(program, explored, *entry);
-        match program.functions.take(address) {
-            Some(known) => {
-                let mut known = std::sync::Arc::unwrap_or_clone(known);
-                known.body = body;
-                program.functions.put(known);
-            }
-            None => {
-                program.add_function(address, body);
-            }
+        let is_new = program.functions.at(address).is_none_or(|f| f.body.is_empty());
+        if is_new || changed.is_none_or(|changed| changed.contains(entry)) {
+            put_body(program, explored, address);
         }
         if !returns {
             program.functions.edit(address, |f| f.no_return = true);
+        }
+    }
+}
+
+fn put_body(program: &mut Program, explored: &Explored, entry: Address) {
+    let body = bodies(program, explored, entry.offset);
+    match program.functions.take(entry) {
+        Some(known) => {
+            let mut known = std::sync::Arc::unwrap_or_clone(known);
+            known.body = body;
+            program.functions.put(known);
+        }
+        None => {
+            program.add_function(entry, body);
         }
     }
 }
@@ -108,12 +116,7 @@ fn shorten(program: &mut Program, explored: &Explored) {
         .filter_map(|at| Some(program.functions.containing(at)?.entry).filter(|owner| *owner != at))
         .collect();
     for owner in owners {
-        let body = bodies(program, explored, owner.offset);
-        if let Some(known) = program.functions.take(owner) {
-            let mut known = std::sync::Arc::unwrap_or_clone(known);
-            known.body = body;
-            program.functions.put(known);
-        }
+        put_body(program, explored, owner);
     }
 }
 
@@ -144,7 +147,7 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         }
         switches::resolve(&mut explorer)?;
         let explored = explorer.finish();
-        define(analysis.program, &explored);
+        define(analysis.program, &explored, None);
         let program = &*analysis.program;
         let fresh: Vec<Address> =
             program.functions.iter().map(|f| f.entry).filter(|at| !known.contains(at)).collect();

@@ -1,7 +1,8 @@
 //! The MCP methods and their results in every era.
 
 use crate::post::Post;
-use crate::world::{bridge, mcp_url};
+use crate::raw::Socket;
+use crate::world::{bridge, mcp_url, ws_url};
 use serde_json::{Value, json};
 
 const OLD: [&str; 2] = ["2025-11-25", "2025-06-18"];
@@ -222,6 +223,19 @@ fn read_only_cannot_be_talked_round() {
         }
     }
     let mut socket = bridge.websocket().expect("a WebSocket");
-    let refused = socket.try_call("function.patch", rename).expect("an answer");
-    assert_eq!(refused.expect_err("refused").code, "read_only");
+    let batch = json!({"items": [{"id": "a", "method": "function.patch", "arguments": rename}]});
+    for (method, params) in [("function.patch", rename.clone()), ("batch.execute", batch)] {
+        let refused = socket.try_call(method, params).expect("an answer");
+        assert_eq!(refused.expect_err("refused").code, "read_only", "{method}");
+    }
+    drop(socket);
+    // A notification is answered by nobody, and must change nothing either.
+    let mut socket = Socket::open(ws_url(&bridge));
+    let write = json!({"jsonrpc": "2.0", "method": "function.patch", "params": rename});
+    socket.send_text(&write.to_string());
+    let asked = json!({"selector": {"entry": "main"}});
+    let read = json!({"jsonrpc": "2.0", "id": 1, "method": "function.get", "params": asked});
+    socket.send_text(&read.to_string());
+    let answer = socket.frame().json();
+    assert_eq!((&answer["id"], &answer["result"]["name"]), (&json!(1), &json!("main")));
 }
