@@ -194,7 +194,7 @@ fn tool_names_follow_the_arguments() {
 
 #[test]
 fn read_only_cannot_be_talked_round() {
-    let bridge = bridge(&["read_only=true"]);
+    let bridge = bridge(&["read_only=true", "analysis=wait"]);
     let url = mcp_url(&bridge);
     let tools = Post::modern("tools/list", json!({})).works(url)["tools"].take();
     let names: Vec<&str> =
@@ -237,5 +237,5 @@ fn read_only_cannot_be_talked_round() {
     let read = json!({"jsonrpc": "2.0", "id": 1, "method": "function.get", "params": asked});
     socket.send_text(&read.to_string());
     let answer = socket.frame().json();
-    assert_eq!((&answer["id"], &answer["result"]["name"]), (&json!(1), &json!("main")));
+    assert_eq!(answer["result"]["name"], "main", "{answer}");
 }
