@@ -1,13 +1,9 @@
 //! Where control goes: tables with unusual bounds and bases, and functions that do and do not
 //! return. The assembly stands beside its bytes.
 
-use std::sync::Arc;
+use program::Address;
 
-use analysis::Monitor;
-use decompiler::Language;
-use program::{
-    Address, BlockSource, DataOrganization, MemoryBlock, Permissions, Program, ProgramInfo, RefType,
-};
+use crate::image::{analysed, bytes, destinations};
 
 /// `switch (x % 10)` as a C compiler has it: the remainder, a comparison, a table.
 const REMAINDER: (u64, &str) = (
@@ -46,22 +42,6 @@ const CALLS: (u64, &str) = (
     // 143b jmp [rdi]   143d call [rdi]; ret
 );
 
-struct Quiet;
-
-impl Monitor for Quiet {
-    fn phase(&mut self, _name: &'static str, _done: usize, _total: usize) {}
-    fn progress(&mut self, _fraction: f32) {}
-    fn cancelled(&self) -> bool {
-        false
-    }
-    fn publish(&mut self, _program: &Program) {}
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    let digits = hex.split_whitespace();
-    digits.map(|byte| u8::from_str_radix(byte, 16).expect("is hexadecimal")).collect()
-}
-
 /// `mov eax,N; ret`, some of them one behind the other.
 fn cases(count: u8) -> Vec<u8> {
     (0..count).flat_map(|n| [0xb8, n, 0, 0, 0, 0xc3]).collect()
@@ -70,40 +50,6 @@ fn cases(count: u8) -> Vec<u8> {
 /// Entries of four bytes, each the distance from `base` to a case.
 fn table(base: u64, first: u64, choices: impl Iterator<Item = u64>) -> Vec<u8> {
     choices.flat_map(|n| ((first + 6 * n).wrapping_sub(base) as u32).to_le_bytes()).collect()
-}
-
-fn analysed(blocks: &[(u64, Vec<u8>)], entries: &[u64]) -> Program {
-    let info = ProgramInfo {
-        name: "flow".to_owned(),
-        language_id: "x86:LE:64:default".to_owned(),
-        compiler_spec_id: "gcc".to_owned(),
-        address_bits: 64,
-        ..ProgramInfo::default()
-    };
-    let mut program = Program::new(info, false, DataOrganization::default());
-    for (start, bytes) in blocks {
-        let bytes: Arc<[u8]> = bytes.as_slice().into();
-        let length = bytes.len();
-        let source = BlockSource::Bytes { bytes, offset: 0, length };
-        let name = format!("b{start:x}");
-        let mut block = MemoryBlock::new(name, Address::ram(*start), length as u64, source);
-        let execute = entries.iter().any(|e| (*start..*start + length as u64).contains(e));
-        block.permissions = Permissions { read: true, execute, ..Permissions::default() };
-        program.memory.add_block(block).expect("blocks do not overlap");
-    }
-    for entry in entries {
-        program.entry_points.insert(Address::ram(*entry), ());
-    }
-    let language = Language::open("x86:LE:64:default", "gcc").expect("is built in");
-    analysis::run(&mut program, &language, None, &mut Quiet).expect("runs to its end");
-    program
-}
-
-/// Where a computed jump leads.
-fn destinations(program: &Program, jump: u64) -> Vec<u64> {
-    let found = program.references.from(Address::ram(jump));
-    let found = found.filter(|r| matches!(r.info.kind, RefType::Flow(flow) if flow.is_jump()));
-    found.map(|reference| reference.to.offset).collect()
 }
 
 fn every_sixth(first: u64, count: u64) -> Vec<u64> {

@@ -1,12 +1,8 @@
 //! Jump tables in small hand-made functions, whose assembly stands beside their bytes.
 
-use std::sync::Arc;
+use program::{Address, Program};
 
-use analysis::Monitor;
-use decompiler::Language;
-use program::{
-    Address, BlockSource, DataOrganization, MemoryBlock, Permissions, Program, ProgramInfo, RefType,
-};
+use crate::image::{analysed, bytes, destinations};
 
 /// The address of the table stays in a register over a loop that calls another function.
 const KEPT: (u64, &str) = (
@@ -53,59 +49,17 @@ const TABLES: (u64, &str) = (
      a7 f0 ff ff ac f0 ff ff a7 f0 ff ff ac f0 ff ff",
 );
 
-struct Quiet;
-
-impl Monitor for Quiet {
-    fn phase(&mut self, _name: &'static str, _done: usize, _total: usize) {}
-    fn progress(&mut self, _fraction: f32) {}
-    fn cancelled(&self) -> bool {
-        false
-    }
-    fn publish(&mut self, _program: &Program) {}
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    let digits = hex.split_whitespace();
-    digits.map(|byte| u8::from_str_radix(byte, 16).expect("is hexadecimal")).collect()
-}
-
-fn analysed() -> Program {
-    let info = ProgramInfo {
-        name: "tables".to_owned(),
-        language_id: "x86:LE:64:default".to_owned(),
-        compiler_spec_id: "gcc".to_owned(),
-        address_bits: 64,
-        ..ProgramInfo::default()
-    };
-    let mut program = Program::new(info, false, DataOrganization::default());
-    for (start, hex) in [KEPT, CALLED, NEGATIVE, UNGUARDED, NESTED, PASSES_ON, TABLES] {
-        let bytes: Arc<[u8]> = bytes(hex).into();
-        let length = bytes.len();
-        let source = BlockSource::Bytes { bytes, offset: 0, length };
-        let mut block =
-            MemoryBlock::new(format!("b{start:x}"), Address::ram(start), length as u64, source);
-        block.permissions =
-            Permissions { read: true, execute: start != TABLES.0, ..Permissions::default() };
-        program.memory.add_block(block).expect("blocks do not overlap");
-        if start != TABLES.0 {
-            program.entry_points.insert(Address::ram(start), ());
-        }
-    }
-    let language = Language::open("x86:LE:64:default", "gcc").expect("is built in");
-    analysis::run(&mut program, &language, None, &mut Quiet).expect("runs to its end");
-    program
-}
-
-/// Where a computed jump leads.
-fn destinations(program: &Program, jump: u64) -> Vec<u64> {
-    let found = program.references.from(Address::ram(jump));
-    let found = found.filter(|r| matches!(r.info.kind, RefType::Flow(flow) if flow.is_jump()));
-    found.map(|reference| reference.to.offset).collect()
+/// All of them in one program.
+fn tables() -> Program {
+    let code = [KEPT, CALLED, NEGATIVE, UNGUARDED, NESTED, PASSES_ON];
+    let blocks: Vec<(u64, Vec<u8>)> =
+        code.iter().chain([&TABLES]).map(|(start, hex)| (*start, bytes(hex))).collect();
+    analysed(&blocks, &code.map(|(start, _)| start))
 }
 
 #[test]
 fn a_table_is_found_whose_address_a_register_keeps_over_calls() {
-    let program = analysed();
+    let program = tables();
     assert_eq!(destinations(&program, 0x101e), [0x1020, 0x1023, 0x1027]);
     for case in [0x1020, 0x1023, 0x1027] {
         assert!(program.listing.instructions.contains_key(&Address::ram(case)), "{case:x}");
@@ -114,7 +68,7 @@ fn a_table_is_found_whose_address_a_register_keeps_over_calls() {
 
 #[test]
 fn a_table_is_found_whose_index_starts_below_zero() {
-    let program = analysed();
+    let program = tables();
     assert_eq!(destinations(&program, 0x1076), [0x1078, 0x107e]);
     let name = program.label_at(Address::ram(0x1078)).unwrap_or_default();
     assert_eq!(name, "caseD_fffffffb");
@@ -122,12 +76,12 @@ fn a_table_is_found_whose_index_starts_below_zero() {
 
 #[test]
 fn no_table_is_made_up_where_nothing_bounds_the_index() {
-    assert_eq!(destinations(&analysed(), 0x10b0), [0u64; 0]);
+    assert_eq!(destinations(&tables(), 0x10b0), [0u64; 0]);
 }
 
 #[test]
 fn a_function_that_passes_on_to_a_pointer_returns_while_other_jumps_are_looked_at() {
-    let program = analysed();
+    let program = tables();
     assert_eq!(destinations(&program, 0x10d5), [0x10d7, 0x10dc]);
     for entry in [NESTED.0, PASSES_ON.0] {
         let function = program.functions.at(Address::ram(entry)).expect("is an entry");

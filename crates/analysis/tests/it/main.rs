@@ -1,0 +1,5 @@
+//! What analysis finds in small hand-made images, whose assembly stands beside their bytes.
+
+mod flow;
+mod image;
+mod jump_tables;
