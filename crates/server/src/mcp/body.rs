@@ -16,7 +16,8 @@ use tokio::time::timeout;
 const BODY_LIMIT: Duration = Duration::from_secs(30);
 /// What is longer waits for a place.
 const LONG: usize = 256 << 10;
-/// Long bodies that arrive at once, and that are read and carried out at once.
+/// Long bodies held at once, arriving or waiting for their turn, and those that are read and
+/// carried out at once.
 const ARRIVING: usize = 16;
 const AT_WORK: usize = 2;
 
@@ -32,6 +33,12 @@ pub(super) enum NoBody {
     TooLong,
     BrokenOff,
     TooSlow,
+}
+
+/// A body, and the place that a long one holds until its turn comes.
+pub(super) struct Arrived {
+    bytes: Bytes,
+    place: Option<OwnedSemaphorePermit>,
 }
 
 /// A message, and its place if it is a long one.
@@ -52,11 +59,11 @@ impl Bodies {
     }
 
     /// Reads a whole body.
-    pub(super) async fn collect(&self, body: Incoming) -> Result<Bytes, NoBody> {
+    pub(super) async fn collect(&self, body: Incoming) -> Result<Arrived, NoBody> {
         timeout(BODY_LIMIT, self.collect_all(body)).await.unwrap_or(Err(NoBody::TooSlow))
     }
 
-    async fn collect_all(&self, mut body: Incoming) -> Result<Bytes, NoBody> {
+    async fn collect_all(&self, mut body: Incoming) -> Result<Arrived, NoBody> {
         let mut all = BytesMut::new();
         let mut place = None;
         while let Some(frame) = body.frame().await {
@@ -66,19 +73,21 @@ impl Bodies {
                 return Err(NoBody::TooLong);
             }
             if place.is_none() && all.len() + data.len() > LONG {
-                place = self.arriving.acquire().await.ok();
+                place = Arc::clone(&self.arriving).acquire_owned().await.ok();
             }
             all.extend_from_slice(&data);
         }
-        Ok(all.freeze())
+        Ok(Arrived { bytes: all.freeze(), place })
     }
 
     /// Reads a body as a message; a long one away from where everybody is heard.
-    pub(super) async fn open(&self, body: Bytes) -> Option<Opened> {
+    pub(super) async fn open(&self, arrived: Arrived) -> Option<Opened> {
+        let Arrived { bytes: body, place: arrival } = arrived;
         if body.len() <= LONG {
             return Some(Opened { message: mcp::read(&body), place: None });
         }
         let place = Arc::clone(&self.at_work).acquire_owned().await.ok();
+        drop(arrival);
         let message = tokio::task::spawn_blocking(move || mcp::read(&body)).await.ok()?;
         Some(Opened { message, place })
     }

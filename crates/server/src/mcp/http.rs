@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 use super::answer;
-use super::body::{Bodies, NoBody, Opened};
+use super::body::{Arrived, Bodies, NoBody, Opened};
 
 /// What is read away, and for how long, before a refusal is sent.
 const DRAIN_BYTES: usize = 64 << 20;
@@ -165,7 +165,7 @@ impl Exchange<'_> {
         *self.refuse(&Failure::refused(413, message))
     }
 
-    async fn message(&self, body: Bytes, seen: &mut Seen) -> Reply {
+    async fn message(&self, body: Arrived, seen: &mut Seen) -> Reply {
         let headers = self.headers();
         let Some(opened) = self.endpoint.bodies.open(body).await else {
             return *self.refuse(&Failure::internal());
