@@ -398,6 +398,8 @@ fn many_tables_over_the_same_bytes_are_read_once_or_twice() {
     let symbols = program.symbols.len();
     assert!(symbols <= size / 4, "{symbols} symbols of {size} bytes");
     assert!(program.relocations.len() <= size, "{}", program.relocations.len());
+    let told = |w: &String| w.contains("claim the same bytes");
+    assert!(program.info.warnings.iter().any(told), "{:?}", program.info.warnings);
 }
 
 #[test]
@@ -421,4 +423,6 @@ fn one_long_name_for_many_symbols_is_not_copied_for_each() {
     let names: usize = program.symbols.iter().map(|(_, s)| s.name.len()).sum();
     let comments: usize = program.comments.iter().map(|(_, text)| text.len()).sum();
     assert!(names + comments < 20 * size, "{names} and {comments} of {size} bytes");
+    let told = |w: &String| w.contains("lost theirs");
+    assert!(program.info.warnings.iter().any(told), "{:?}", program.info.warnings);
 }

@@ -19,15 +19,24 @@ const SHORT: usize = 64;
 struct Room {
     /// Bytes of table entries.
     entries: u64,
-    /// Bytes of long names.
-    names: usize,
+    names: NameRoom,
+    /// Whether entries had to be left out.
+    cut: bool,
+}
+
+/// What long names may take.
+struct NameRoom {
+    left: usize,
+    /// Whether names had to be left out.
+    cut: bool,
 }
 
 impl Room {
     fn new(file: &ElfFile) -> Room {
         let size = file.bytes.len();
         let names = size.saturating_mul(8).saturating_add(1 << 16);
-        Room { entries: (size as u64).saturating_mul(2), names }
+        let names = NameRoom { left: names, cut: false };
+        Room { entries: (size as u64).saturating_mul(2), names, cut: false }
     }
 
     /// How much of a table of that size is read.
@@ -35,7 +44,18 @@ impl Room {
         let there = size.min((file.bytes.len() as u64).saturating_sub(offset));
         let granted = there.min(self.entries);
         self.entries -= granted;
+        self.cut |= granted < there;
         granted
+    }
+
+    /// Tells what was left out of the tables of a kind.
+    fn tell(&self, kind: &str, warnings: &mut Vec<String>) {
+        if self.cut {
+            warnings.push(format!("{kind} tables claim the same bytes; the rest was left out"));
+        }
+        if self.names.cut {
+            warnings.push("many symbols share long names; the rest of them lost theirs".to_owned());
+        }
     }
 }
 
@@ -43,11 +63,11 @@ impl Room {
 struct Names<'a> {
     text: &'a [u8],
     known: HashMap<u32, Arc<str>>,
-    room: &'a mut usize,
+    room: &'a mut NameRoom,
 }
 
 impl<'a> Names<'a> {
-    fn new(file: &'a ElfFile, table: Option<StringTable>, room: &'a mut usize) -> Names<'a> {
+    fn new(file: &'a ElfFile, table: Option<StringTable>, room: &'a mut NameRoom) -> Names<'a> {
         let text = table.and_then(|t| {
             let start = usize::try_from(t.offset).ok()?;
             let end = start.saturating_add(usize::try_from(t.length).ok()?);
@@ -75,10 +95,11 @@ impl<'a> Names<'a> {
     }
 
     fn fits(&mut self, length: usize) -> bool {
-        let fits = length <= SHORT || length <= *self.room;
+        let fits = length <= SHORT || length <= self.room.left;
         if length > SHORT && fits {
-            *self.room -= length;
+            self.room.left -= length;
         }
+        self.room.cut |= !fits;
         fits
     }
 }
@@ -124,6 +145,7 @@ where
     if !tables.iter().any(|t: &SymbolTable| t.dynamic) {
         tables.extend(dynamic_symbols::<E>(file, endian, &mut room.names));
     }
+    room.tell("symbol", &mut file.warnings);
     file.symbol_tables = tables;
 }
 
@@ -144,7 +166,7 @@ fn symbols<E>(
     endian: Endianness,
     table: &SymbolTable,
     count: u64,
-    (names, room): (Option<StringTable>, &mut usize),
+    (names, room): (Option<StringTable>, &mut NameRoom),
 ) -> Vec<ElfSymbol>
 where
     E: FileHeader<Endian = Endianness>,
@@ -174,7 +196,11 @@ where
 }
 
 /// The dynamic symbol table of a file without sections.
-fn dynamic_symbols<E>(file: &ElfFile, endian: Endianness, room: &mut usize) -> Option<SymbolTable>
+fn dynamic_symbols<E>(
+    file: &ElfFile,
+    endian: Endianness,
+    room: &mut NameRoom,
+) -> Option<SymbolTable>
 where
     E: FileHeader<Endian = Endianness>,
 {
@@ -277,6 +303,7 @@ where
             relocs: relocs::<E>(file, endian, form, offset, size),
         });
     }
+    room.tell("relocation", &mut file.warnings);
     file.reloc_tables = tables;
 }
 
