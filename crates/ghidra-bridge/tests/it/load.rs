@@ -258,6 +258,41 @@ fn long_bodies_take_turns() {
     gives_back(&bridge, before);
 }
 
+/// Bodies that have arrived and wait to be read count as well.
+#[test]
+fn long_bodies_that_wait_for_their_turn_are_few() {
+    let bridge = bridge(&["analysis=off", "max_body=4m"]);
+    let url = mcp_url(&bridge);
+    let before = Held::by(&bridge);
+    // Takes long to read, and much room.
+    let body = format!("[{}0]", "0,".repeat((2 << 20) - 8));
+    let post = Post::raw(body.into_bytes()).bytes(url);
+    let over = AtomicBool::new(false);
+    let most = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut most = 0;
+            while !over.load(Ordering::Relaxed) {
+                most = most.max(Held::by(&bridge).resident_kib);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            most
+        });
+        let send = || {
+            let mut socket = Socket::connect(url);
+            socket.send(&post);
+            socket.reply().status
+        };
+        let clients: Vec<_> = (0..120).map(|_| scope.spawn(send)).collect();
+        let answers: Vec<u16> = clients.into_iter().map(|c| c.join().expect("an answer")).collect();
+        over.store(true, Ordering::Relaxed);
+        assert!(answers.iter().all(|status| *status == 400), "{answers:?}");
+        watch.join().expect("it watches")
+    });
+    let held = most.saturating_sub(before.resident_kib) >> 10;
+    println!("{held} MiB at most");
+    assert!(held < 620, "{held} MiB");
+}
+
 /// JSON that is hard to take: what each transport says to it.
 fn hard_json() -> Vec<(&'static str, String, i64)> {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
