@@ -25,9 +25,9 @@ pub(crate) const MAX_NESTED: usize = 1000;
 /// The member that says that something in a reply was cut. It cannot be left out by selection.
 pub(crate) const TRUNCATED: &str = "truncated";
 
-/// A row's `truncated`, by the lengths that its nested lists have uncut.
-pub(crate) fn cut<const N: usize>(lengths: [usize; N]) -> Option<bool> {
-    lengths.into_iter().any(|length| length > MAX_NESTED).then_some(true)
+/// A row's `truncated`, by the lengths that those of its nested lists have uncut that are wanted.
+pub(crate) fn cut<const N: usize>(lengths: [Option<usize>; N]) -> Option<bool> {
+    lengths.into_iter().flatten().any(|length| length > MAX_NESTED).then_some(true)
 }
 
 /// A request, with what its shape promises to clients.

@@ -50,10 +50,9 @@ fn get(view: &View<'_>, request: DecompileRequest) -> Answer<Decompilation> {
             .filter(|token| request.lines.as_ref().is_none_or(|lines| lines.hold(token)))
             .collect()
     });
-    let wanted = |member, length| if view.wants(member) { length } else { 0 };
     let truncated = cut([
-        wanted("parameters", found.parameters.len()),
-        wanted("local_variables", found.locals.len()),
+        view.wants("parameters").then_some(found.parameters.len()),
+        view.wants("local_variables").then_some(found.locals.len()),
     ]);
     let program = &view.program;
     let callee = program.calling_function(function);

@@ -204,7 +204,7 @@ fn from_c(edit: &mut Edit<'_>, text: &CText, existing: Existing) -> Answer<DataT
     let rows = made.iter().filter_map(|id| edit.program.types.get(*id)).take(MAX_NESTED);
     let rows = rows.map(|known| DataTypeMade { path: known.path(), kind: kind_word(&known.kind) });
     answer.items = Some(rows.collect());
-    answer.truncated = answer.truncated.or(cut([made.len()]));
+    answer.truncated = answer.truncated.or(cut([Some(made.len())]));
     Ok(answer)
 }
 

@@ -208,13 +208,13 @@ impl DataType {
         match &known.kind {
             TypeKind::Struct { fields, .. } | TypeKind::Union { fields } => {
                 row.size = row.length;
-                row.truncated = cut([fields.len()]);
+                row.truncated = cut([Some(fields.len())]);
                 let rows = fields.iter().enumerate().take(MAX_NESTED);
                 row.fields = Some(rows.map(|(at, f)| CompositeField::of(program, at, f)).collect());
             }
             TypeKind::Enum { values } => {
                 row.size = row.length;
-                row.truncated = cut([values.len()]);
+                row.truncated = cut([Some(values.len())]);
                 let rows = values.iter().take(MAX_NESTED).map(|(name, value, comment)| EnumValue {
                     name: name.to_string(),
                     value: *value,
@@ -224,7 +224,7 @@ impl DataType {
             }
             TypeKind::Typedef(base) => row.base_type = Some(DataTypeReference::of(program, *base)),
             TypeKind::Function(function) => {
-                row.truncated = cut([function.parameters.len()]);
+                row.truncated = cut([Some(function.parameters.len())]);
                 row.signature = Some(Signature::Parts(FunctionSignature::of(program, function)));
             }
             TypeKind::Builtin(_) | TypeKind::Pointer(_) | TypeKind::Array { .. } => {}

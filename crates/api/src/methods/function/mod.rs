@@ -159,10 +159,9 @@ impl Function {
             |kind| program.comments.get(&(function.entry, kind)).map(|text| text.to_string());
         let wants_parameters = wants("parameters");
         let wants_locals = wants("local_variables");
-        let wanted = |wanted, length| if wanted { length } else { 0 };
         let truncated = cut([
-            wanted(wants_parameters, signature.parameters.len()),
-            wanted(wants_locals, function.locals.len()),
+            wants_parameters.then_some(signature.parameters.len()),
+            wants_locals.then_some(function.locals.len()),
         ]);
         Function {
             entry: program.spaces.print(function.entry).to_string(),
