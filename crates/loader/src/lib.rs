@@ -11,7 +11,6 @@
 )]
 
 mod archive;
-mod demangle;
 mod elf;
 mod error;
 mod format;
@@ -22,7 +21,6 @@ mod pe;
 mod raw;
 mod records;
 
-pub use demangle::demangled;
 pub use error::LoadError;
 pub use format::Format;
 

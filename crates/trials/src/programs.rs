@@ -59,7 +59,7 @@ pub fn archive(bytes: &[u8]) {
 /// A symbol's name of any content. What it is read as stays short.
 pub fn names(bytes: &[u8]) {
     let name = String::from_utf8_lossy(bytes);
-    if let Some(readable) = loader::demangled(&name) {
+    if let Some(readable) = demangler::demangled(&name) {
         assert!(readable.len() <= 1 << 14, "{} bytes", readable.len());
     }
 }

@@ -153,7 +153,7 @@ impl Loader {
         self.refer_pointers();
         self.finish_symbols();
         self.finish_relocations();
-        crate::demangle::apply(&mut self.program);
+        demangler::apply(&mut self.program);
     }
 
     fn warn(&mut self, text: impl Into<String>) {

@@ -166,6 +166,6 @@ impl Loader {
         let mut all = std::mem::take(&mut self.relocations);
         all.sort_by_key(|r| r.address);
         self.program.relocations = Arc::new(all);
-        crate::demangle::apply(&mut self.program);
+        demangler::apply(&mut self.program);
     }
 }

@@ -11,10 +11,11 @@ use super::Finding;
 /// Ordinary dependencies each crate may have on others of this workspace.
 const LAYERS: &[(&str, &[&str])] = &[
     ("program", &[]),
-    ("loader", &["program"]),
+    ("demangler", &["program"]),
+    ("loader", &["program", "demangler"]),
     ("decompiler", &["program"]),
     ("declarations", &["program"]),
-    ("analysis", &["program", "decompiler", "declarations"]),
+    ("analysis", &["program", "decompiler", "declarations", "demangler"]),
     ("store", &["program"]),
     ("engine", &["program", "loader", "decompiler", "declarations", "analysis", "store"]),
     ("api", &["engine", "program"]),

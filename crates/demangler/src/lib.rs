@@ -1,6 +1,11 @@
 //! Readable names for mangled symbols of C++ (Itanium and Microsoft), Rust, D and
 //! Swift. The mangled name stays as a second label.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+
 mod dlang;
 mod microsoft;
 mod swift;
@@ -14,15 +19,15 @@ const LONGEST: usize = 4096;
 
 /// A readable name in its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Readable {
+struct Readable {
     /// Namespaces, outermost first.
-    pub(crate) path: Vec<String>,
+    path: Vec<String>,
     /// The name itself.
-    pub(crate) name: String,
+    name: String,
     /// The whole as a programmer would write it.
-    pub(crate) text: String,
+    text: String,
     /// Whether the innermost namespace is known to be a class.
-    pub(crate) in_class: bool,
+    in_class: bool,
 }
 
 /// A text that refuses to grow beyond a limit.
@@ -142,8 +147,9 @@ fn ordinary(bare: &str, full: String) -> Readable {
     Readable { path, name, text: full, in_class: class || is_member }
 }
 
-/// Splits at `::` outside of brackets and spells the parts without blanks.
-fn split(text: &str) -> (Vec<String>, String) {
+/// Splits at `::` outside of brackets and spells the parts without blanks: namespaces, outermost
+/// first, and the name itself.
+pub fn split(text: &str) -> (Vec<String>, String) {
     let mut parts: Vec<String> = Vec::new();
     let mut depth = 0i32;
     let mut quotes = 0u32;
@@ -207,7 +213,7 @@ fn spell(part: &str) -> String {
 
 /// Gives every mangled symbol a readable name beside it. Functions of other
 /// files are renamed.
-pub(crate) fn apply(program: &mut Program) {
+pub fn apply(program: &mut Program) {
     let found: Vec<(SymbolId, Address, bool)> = program
         .symbols
         .iter()
