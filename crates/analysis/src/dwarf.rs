@@ -5,20 +5,25 @@
 mod functions;
 mod sections;
 mod separate;
+mod source;
+mod tables;
 mod types;
+mod units;
 mod variables;
 
 use crate::pass::{Analysis, Stopped};
 use decompiler::Language;
 use gimli::{
-    AttributeValue, DebuggingInformationEntry, DwAt, Dwarf, DwarfSections, EndianSlice,
-    EntriesTreeNode, RunTimeEndian, Unit, UnitOffset,
+    DebuggingInformationEntry, DwarfSections, EndianSlice, EntriesTreeNode, RunTimeEndian,
 };
 use object::{Object, ObjectSection};
 use program::{Address, Program};
 use sections::Expander;
 use std::convert::Infallible;
 use std::path::Path;
+use std::rc::Rc;
+use types::Types;
+use units::Units;
 
 /// The bytes of a section.
 type Bytes<'d> = EndianSlice<'d, RunTimeEndian>;
@@ -29,8 +34,6 @@ type Entry<'e, 'd> = DebuggingInformationEntry<'e, 'e, Bytes<'d>>;
 const LARGEST: u64 = 1 << 30;
 /// Entries nested deeper than this are left alone.
 const DEEPEST: usize = 48;
-/// Entries that speak of one another in a chain.
-const CHAIN: usize = 4;
 /// Units between two reports of progress.
 const STEP: usize = 16;
 
@@ -43,18 +46,8 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         false => RunTimeEndian::Little,
     };
     let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
-    let shift = shift(analysis.program);
-    let mut headers = dwarf.units();
-    let mut done = 0;
-    while let Ok(Some(header)) = headers.next() {
-        let Ok(unit) = dwarf.unit(header) else { continue };
-        let source = Source { dwarf: &dwarf, unit: &unit, shift };
-        read_unit(analysis.program, &language, source);
-        done += 1;
-        if done % STEP == 0 {
-            analysis.check()?;
-        }
-    }
+    let units = Units::new(dwarf, None, shift(analysis.program));
+    read_units(analysis, &language, &units)?;
     analysis.step(1.0)
 }
 
@@ -120,27 +113,32 @@ fn shift(program: &Program) -> u64 {
     if is_elf && kind == Some(SHARED) { base.offset } else { 0 }
 }
 
-/// Where facts are read from.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    dwarf: &'a Dwarf<Bytes<'a>>,
-    unit: &'a Unit<Bytes<'a>>,
-    /// Added to every address.
-    shift: u64,
-}
-
-fn read_unit(program: &mut Program, language: &Language, source: Source<'_>) {
-    let mut types = types::Types::new(source);
-    let Ok(mut tree) = source.unit.entries_tree(None) else { return };
-    let Ok(root) = tree.root() else { return };
-    walk(program, language, &mut types, root, 0);
+/// Reads the units of one file and of those that it speaks of.
+fn read_units(
+    analysis: &mut Analysis<'_>,
+    language: &Language,
+    units: &Units<'_>,
+) -> Result<(), Stopped> {
+    let opened = units.describing().into_iter().filter_map(|number| units.open(number));
+    let mut types: Option<Types<'_, '_>> = None;
+    for (done, opened) in opened.enumerate() {
+        if done % STEP == 0 {
+            analysis.check()?;
+        }
+        let types = types.get_or_insert_with(|| Types::new(units, Rc::clone(&opened)));
+        types.enter(Rc::clone(&opened));
+        let Ok(mut tree) = opened.unit.entries_tree(None) else { continue };
+        let Ok(root) = tree.root() else { continue };
+        walk(analysis.program, language, types, root, 0);
+    }
+    Ok(())
 }
 
 /// Deals with functions and global variables, and with what they hold.
 fn walk<'a>(
     program: &mut Program,
     language: &Language,
-    types: &mut types::Types<'a>,
+    types: &mut Types<'_, 'a>,
     node: EntriesTreeNode<'_, '_, '_, Bytes<'a>>,
     depth: usize,
 ) {
@@ -155,86 +153,5 @@ fn walk<'a>(
     let mut children = node.children();
     while let Ok(Some(child)) = children.next() {
         walk(program, language, types, child, depth + 1);
-    }
-}
-
-impl<'a> Source<'a> {
-    /// An attribute of an entry, or of the one that it stands for or completes.
-    fn attribute(&self, entry: &Entry<'_, 'a>, name: DwAt) -> Option<AttributeValue<Bytes<'a>>> {
-        if let Ok(Some(found)) = entry.attr_value(name) {
-            return Some(found);
-        }
-        let mut at = self.original(entry)?;
-        for _ in 0..CHAIN {
-            let other = self.unit.entry(at).ok()?;
-            if let Ok(Some(found)) = other.attr_value(name) {
-                return Some(found);
-            }
-            at = self.original(&other)?;
-        }
-        None
-    }
-
-    /// The entry that one stands for or completes.
-    fn original(&self, entry: &Entry<'_, 'a>) -> Option<UnitOffset> {
-        [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification].into_iter().find_map(|name| {
-            match entry.attr_value(name) {
-                Ok(Some(AttributeValue::UnitRef(at))) => Some(at),
-                _ => None,
-            }
-        })
-    }
-
-    fn text(&self, value: AttributeValue<Bytes<'a>>) -> Option<String> {
-        let text = self.dwarf.attr_string(self.unit, value).ok()?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        (!text.is_empty() && text.len() < 4096).then_some(text)
-    }
-
-    /// The name of an entry, as Ghidra spells it.
-    fn name(&self, entry: &Entry<'_, 'a>) -> Option<String> {
-        let text = self.attribute(entry, gimli::DW_AT_name).and_then(|v| self.text(v))?;
-        Some(text.replace(' ', "_"))
-    }
-
-    /// Where the entry of the type of an entry is.
-    fn type_of(&self, entry: &Entry<'_, 'a>) -> Option<UnitOffset> {
-        match self.attribute(entry, gimli::DW_AT_type)? {
-            AttributeValue::UnitRef(at) => Some(at),
-            AttributeValue::DebugInfoRef(at) => at.to_unit_offset(&self.unit.header),
-            _ => None,
-        }
-    }
-
-    fn number(&self, entry: &Entry<'_, 'a>, name: DwAt) -> Option<u64> {
-        self.attribute(entry, name).and_then(|value| value.udata_value())
-    }
-
-    fn flag(&self, entry: &Entry<'_, 'a>, name: DwAt) -> bool {
-        matches!(self.attribute(entry, name), Some(AttributeValue::Flag(true)))
-    }
-
-    /// The first place of an entry's code.
-    fn start(&self, entry: &Entry<'_, 'a>) -> Option<Address> {
-        let mut ranges = self.dwarf.die_ranges(self.unit, entry).ok()?;
-        let mut least: Option<u64> = None;
-        for _ in 0..256 {
-            let Ok(Some(range)) = ranges.next() else { break };
-            if range.begin < range.end {
-                least = Some(least.map_or(range.begin, |known| known.min(range.begin)));
-            }
-        }
-        least.map(|start| Address::ram(start.wrapping_add(self.shift)))
-    }
-
-    /// The name of the source file that declares an entry.
-    fn file(&self, entry: &Entry<'_, 'a>) -> Option<String> {
-        let index = match self.attribute(entry, gimli::DW_AT_decl_file)? {
-            AttributeValue::FileIndex(index) => index,
-            value => value.udata_value()?,
-        };
-        let header = self.unit.line_program.as_ref()?.header();
-        let path = self.text(header.file(index)?.path_name())?;
-        path.rsplit(['/', '\\']).next().map(str::to_owned)
     }
 }

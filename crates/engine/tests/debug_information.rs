@@ -60,6 +60,45 @@ fn every_version_says_the_same() {
 }
 
 #[test]
+fn types_in_units_of_their_own_say_the_same() {
+    let expected = expected();
+    for name in ["types4", "types5"] {
+        let program = analysed(&packed(name));
+        assert_eq!(facts(&program), expected, "{name}");
+        let item = program.types.named("item").next().expect("the structure");
+        let item = program.types.get(item).expect("known");
+        assert_eq!(&*item.category, "/DWARF/inventory.c", "{name}");
+    }
+}
+
+fn packed_post(name: &str) -> PathBuf {
+    testkit::fixture(&format!("../debug/post.{name}"))
+}
+
+/// What a program in two units says, whichever unit says it.
+fn post(program: &Program) -> Vec<String> {
+    let wanted = [" main(", " charge("];
+    let lines = facts(program);
+    let mut found: Vec<String> =
+        lines.into_iter().filter(|line| wanted.iter().any(|name| line.contains(name))).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn units_that_speak_of_one_another_are_read_together() {
+    let program = analysed(&packed_post("lto"));
+    assert_eq!(post(&program), ["int main()", "uint charge(parcel * parcels, int count)"]);
+    let comments: Vec<&str> = program.comments.values().map(|text| &**text).collect();
+    // A variable of a function of the other unit, inlined into this one.
+    let inlined = "Unresolved local var: parcel * * end@[???]";
+    assert!(comments.iter().any(|text| text.contains(inlined)), "{comments:#?}");
+    let (_, depot) = program.symbols.named("depot").next().expect("a global structure");
+    let data = program.listing.data.get(&depot.address).expect("it is defined");
+    assert_eq!(program.types.name(data.data_type), "depot");
+}
+
+#[test]
 fn compressed_sections_say_the_same() {
     let expected = expected();
     for name in ["zlib", "zdebug", "zstd"] {

@@ -1,9 +1,10 @@
 //! Prototypes and variables of functions out of debug information.
 
 use super::types::Types;
+use super::units::Place;
 use super::{Bytes, DEEPEST, Entry, variables};
 use decompiler::Language;
-use gimli::{AttributeValue, EntriesTreeNode, Operation};
+use gimli::{EntriesTreeNode, Operation};
 use program::{
     Address, CommentKind, Function, LocalVariable, Parameter, Program, Signature, SourceType,
     Storage, SymbolId, TypeId, TypeKind,
@@ -23,10 +24,34 @@ struct Variable {
     offset: i64,
 }
 
+/// A parameter as it was written.
+struct Written {
+    name: String,
+    data_type: TypeId,
+    artificial: bool,
+    /// The entry that its entry stands for.
+    stands_for: Option<Place>,
+}
+
+/// A block of a function.
+#[derive(Clone, Copy)]
+struct Block {
+    /// Where the function begins.
+    function: Address,
+    /// The same, as the file says it.
+    stated: u64,
+    /// Where the block begins, if it has code behind the beginning of the function.
+    at: Option<Address>,
+    /// What offsets from the frame are counted from.
+    base: Option<i64>,
+    /// Whether parameters in it are those of the function.
+    outermost: bool,
+}
+
 /// What the entries below a function say.
 #[derive(Default)]
 struct Content {
-    parameters: Vec<(String, TypeId)>,
+    parameters: Vec<Written>,
     this: Option<TypeId>,
     varargs: bool,
     variables: Vec<Variable>,
@@ -38,28 +63,24 @@ struct Content {
 pub(super) fn define<'a>(
     program: &mut Program,
     language: &Language,
-    types: &mut Types<'a>,
+    types: &mut Types<'_, 'a>,
     entry: &Entry<'_, 'a>,
 ) {
-    if !matches!(entry.attr_value(gimli::DW_AT_low_pc), Ok(Some(_))) {
-        return;
-    }
-    let Some(at) = types.source.start(entry) else { return };
+    let Some(stated) = types.source.stated_start(entry) else { return };
+    let at = types.source.shifted(stated);
     let Some(function) = program.functions.at(at).cloned() else { return };
     if function.thunk_of.is_some() || function.signature.source >= SourceType::Imported {
         return;
     }
     let base = frame_base(program, types, entry);
     let mut content = Content::default();
-    if let Ok(mut tree) = types.source.unit.entries_tree(Some(entry.offset()))
-        && let Ok(root) = tree.root()
-    {
-        let mut children = root.children();
-        while let Ok(Some(child)) = children.next() {
-            collect(program, types, child, &mut content, (at, base, true), 0);
-        }
-    }
+    let whole = Block { function: at, stated, at: Some(at), base, outermost: true };
+    types.source.clone().children(entry, |child| {
+        collect(program, types, child, &mut content, whole, 0);
+        true
+    });
     complete(program, types, entry, &mut content);
+    take_this(&mut content);
     let void = program.types.builtin("void");
     let returned = types.of(program, entry).unwrap_or(void);
     if let Some(this) = content.this {
@@ -68,43 +89,68 @@ pub(super) fn define<'a>(
         note_prototype(program, at, &name, returned, &content);
     }
     apply(program, language, &function, content, returned);
-    if program.symbols.get(function.symbol).is_some_and(|s| s.name.is_empty())
-        && let Some(name) = types.source.name(entry)
-    {
-        program.symbols.edit(function.symbol, |s| {
-            s.name = name.into();
-            s.parent = SymbolId::GLOBAL;
-            s.source = SourceType::Imported;
-        });
+    name_function(program, types, &function, entry);
+}
+
+/// Names a function as it was written, unless its symbol says more: that keeps the name of a part
+/// or a copy of a function that the compiler made up as a second one.
+fn name_function<'a>(
+    program: &mut Program,
+    types: &Types<'_, 'a>,
+    function: &Function,
+    entry: &Entry<'_, 'a>,
+) {
+    let Some(symbol) = program.symbols.get(function.symbol).cloned() else { return };
+    let is_linked = [gimli::DW_AT_linkage_name, gimli::DW_AT_MIPS_linkage_name]
+        .into_iter()
+        .any(|name| types.source.attribute(entry, name).is_some());
+    if !symbol.name.is_empty() && (is_linked || symbol.parent != SymbolId::GLOBAL) {
+        return;
+    }
+    let Some(name) = types.source.name(entry).filter(|name| **name != *symbol.name) else { return };
+    program.symbols.edit(function.symbol, |s| {
+        s.name = name.into();
+        s.parent = SymbolId::GLOBAL;
+        s.source = SourceType::Imported;
+    });
+    if !symbol.name.is_empty() {
+        program.add_label(symbol.address, &symbol.name, SymbolId::GLOBAL, symbol.source);
     }
 }
 
-/// Takes in parameters that only the entry speaks of that this one stands for.
+/// Puts parameters in the order of the entry that this one stands for, together with those that
+/// only that one speaks of.
 fn complete<'a>(
     program: &mut Program,
-    types: &mut Types<'a>,
+    types: &mut Types<'_, 'a>,
     entry: &Entry<'_, 'a>,
     content: &mut Content,
 ) {
-    let Ok(Some(AttributeValue::UnitRef(at))) = entry.attr_value(gimli::DW_AT_abstract_origin)
-    else {
-        return;
-    };
-    let mut whole = Content::default();
-    if let Ok(mut tree) = types.source.unit.entries_tree(Some(at))
-        && let Ok(root) = tree.root()
-    {
-        let mut children = root.children();
-        while let Ok(Some(child)) = children.next() {
-            if child.entry().tag() == gimli::DW_TAG_formal_parameter
-                && whole.parameters.len() < MOST
-            {
-                parameter(program, types, child.entry(), &mut whole, None);
+    let Ok(Some(value)) = entry.attr_value(gimli::DW_AT_abstract_origin) else { return };
+    let Some(at) = types.source.units.place(&types.source.here, &value) else { return };
+    let mut ordered: Vec<Written> = Vec::new();
+    types.within(at, |types, original| {
+        types.source.clone().children(original, |child| {
+            let entry = child.entry();
+            if entry.tag() == gimli::DW_TAG_formal_parameter {
+                let place = Place { unit: at.unit, offset: entry.offset() };
+                let known = content.parameters.iter().position(|p| p.stands_for == Some(place));
+                ordered.push(match known {
+                    Some(index) => content.parameters.remove(index),
+                    None => written(program, types, entry),
+                });
             }
-        }
-    }
-    if whole.parameters.len() > content.parameters.len() {
-        content.parameters = whole.parameters;
+            ordered.len() < MOST
+        });
+    });
+    ordered.append(&mut content.parameters);
+    content.parameters = ordered;
+}
+
+/// Takes the object that a method belongs to out of its parameters.
+fn take_this(content: &mut Content) {
+    if content.parameters.first().is_some_and(|p| p.artificial && p.name == "this") {
+        content.this = Some(content.parameters.remove(0).data_type);
     }
 }
 
@@ -132,7 +178,7 @@ fn note_prototype(
 ) {
     let this = content.this.map(|id| format!("{} this", program.types.name(id)));
     let others = content.parameters.iter();
-    let others = others.map(|(name, id)| format!("{} {name}", program.types.name(*id)));
+    let others = others.map(|p| format!("{} {}", program.types.name(p.data_type), p.name));
     let all: Vec<String> = this.into_iter().chain(others).collect();
     let returned = program.types.name(returned);
     let text = format!("DWARF original prototype: {returned} {name}({})", all.join(", "));
@@ -140,13 +186,13 @@ fn note_prototype(
 }
 
 /// What offsets from the frame are counted from, as seen from the stack pointer at entry.
-fn frame_base<'a>(program: &Program, types: &Types<'a>, entry: &Entry<'_, 'a>) -> Option<i64> {
+fn frame_base<'a>(program: &Program, types: &Types<'_, 'a>, entry: &Entry<'_, 'a>) -> Option<i64> {
     let pushed = i64::from(program.types.organization().pointer);
     let is_x86 = program.info.language_id.starts_with("x86:");
     if let Some(listed) = listed_frame_base(types, entry, is_x86, pushed) {
         return Some(listed);
     }
-    match variables::single(types, entry, gimli::DW_AT_frame_base)? {
+    match variables::single(types, entry, gimli::DW_AT_frame_base, None)? {
         Operation::CallFrameCFA => Some(if is_x86 { pushed } else { 0 }),
         // The frame pointer, right after it was pushed and set.
         Operation::Register { register: gimli::Register(6) } if is_x86 && pushed == 8 => Some(-8),
@@ -158,25 +204,20 @@ fn frame_base<'a>(program: &Program, types: &Types<'a>, entry: &Entry<'_, 'a>) -
 /// The frame as a list says it that begins with the function, as DWARF 2 does: there, the stack
 /// pointer is the one at entry.
 fn listed_frame_base<'a>(
-    types: &Types<'a>,
+    types: &Types<'_, 'a>,
     entry: &Entry<'_, 'a>,
     is_x86: bool,
     pointer: i64,
 ) -> Option<i64> {
-    let source = types.source;
+    let source = &types.source;
     let stack_pointer = match (is_x86, pointer) {
         (true, 8) => gimli::Register(7),
         (true, 4) => gimli::Register(4),
         _ => return None,
     };
-    let value = entry.attr_value(gimli::DW_AT_frame_base).ok()??;
-    let mut list = source.dwarf.attr_locations(source.unit, value).ok()??;
-    let first = list.next().ok()??;
-    let start = Address::ram(first.range.begin.wrapping_add(source.shift));
-    if Some(start) != source.start(entry) {
-        return None;
-    }
-    let mut operations = first.data.operations(source.unit.encoding());
+    let start = source.stated_start(entry)?;
+    let listed = source.listed(entry, gimli::DW_AT_frame_base, start)?;
+    let mut operations = listed.operations(source.here.unit.encoding());
     match (operations.next(), operations.next()) {
         (Ok(Some(Operation::RegisterOffset { register, offset, .. })), Ok(None))
             if register == stack_pointer =>
@@ -187,81 +228,90 @@ fn listed_frame_base<'a>(
     }
 }
 
-/// Goes through what is declared in a function: `(at, base, outermost)` tell where the block
-/// begins, what the frame is, and whether parameters are the function's own.
+/// Goes through what is declared in a block of a function.
 fn collect<'a>(
     program: &mut Program,
-    types: &mut Types<'a>,
+    types: &mut Types<'_, 'a>,
     node: EntriesTreeNode<'_, '_, '_, Bytes<'a>>,
     content: &mut Content,
-    (at, base, outermost): (Address, Option<i64>, bool),
+    block: Block,
     depth: usize,
 ) {
     if depth > DEEPEST || content.variables.len() + content.parameters.len() > MOST {
         return;
     }
-    let tag = node.entry().tag();
-    match tag {
-        gimli::DW_TAG_formal_parameter if outermost => {
-            parameter(program, types, node.entry(), content, base);
+    let entry = node.entry();
+    let inner = match entry.tag() {
+        gimli::DW_TAG_formal_parameter if block.outermost => {
+            return parameter(program, types, entry, content, block);
         }
-        gimli::DW_TAG_unspecified_parameters if outermost => content.varargs = true,
-        gimli::DW_TAG_variable => variable(program, types, node.entry(), content, at, base),
-        gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => {
-            let at = types.source.start(node.entry()).unwrap_or(at);
-            let mut children = node.children();
-            while let Ok(Some(child)) = children.next() {
-                collect(program, types, child, content, (at, base, false), depth + 1);
-            }
+        gimli::DW_TAG_unspecified_parameters if block.outermost => {
+            content.varargs = true;
+            return;
         }
-        _ => {}
+        gimli::DW_TAG_variable => return variable(program, types, entry, content, block),
+        gimli::DW_TAG_lexical_block => types.source.start(entry),
+        gimli::DW_TAG_inlined_subroutine => match types.source.lowest(entry) {
+            Some(at) => Some(at),
+            None => return,
+        },
+        _ => return,
+    };
+    let at = inner.filter(|at| *at >= block.function);
+    let mut children = node.children();
+    while let Ok(Some(child)) = children.next() {
+        let block = Block { at, outermost: false, ..block };
+        collect(program, types, child, content, block, depth + 1);
+    }
+}
+
+fn written<'a>(program: &mut Program, types: &mut Types<'_, 'a>, entry: &Entry<'_, 'a>) -> Written {
+    let undefined = program.types.undefined(program.types.organization().pointer);
+    Written {
+        data_type: types.of(program, entry).unwrap_or(undefined),
+        name: types.source.name(entry).unwrap_or_default(),
+        artificial: types.source.flag(entry, gimli::DW_AT_artificial),
+        stands_for: types.source.original(entry),
     }
 }
 
 fn parameter<'a>(
     program: &mut Program,
-    types: &mut Types<'a>,
+    types: &mut Types<'_, 'a>,
     entry: &Entry<'_, 'a>,
     content: &mut Content,
-    base: Option<i64>,
+    block: Block,
 ) {
-    let undefined = program.types.undefined(program.types.organization().pointer);
-    let data_type = types.of(program, entry).unwrap_or(undefined);
-    let name = types.source.name(entry).unwrap_or_default();
-    let place = stack_place(types, entry, base).filter(|offset| *offset < 0);
-    if let Some(offset) = place.filter(|_| !name.is_empty()) {
-        content.variables.push(Variable { name: format!("{name}_local"), data_type, offset });
+    let written = written(program, types, entry);
+    let place = stack_place(types, entry, block).filter(|offset| *offset < 0);
+    if let Some(offset) = place.filter(|_| !written.name.is_empty()) {
+        let (name, data_type) = (format!("{}_local", written.name), written.data_type);
+        content.variables.push(Variable { name, data_type, offset });
     }
-    let artificial = types.source.flag(entry, gimli::DW_AT_artificial);
-    if artificial && name == "this" && content.parameters.is_empty() {
-        content.this = Some(data_type);
-    } else {
-        content.parameters.push((name, data_type));
-    }
+    content.parameters.push(written);
 }
 
 fn variable<'a>(
     program: &mut Program,
-    types: &mut Types<'a>,
+    types: &mut Types<'_, 'a>,
     entry: &Entry<'_, 'a>,
     content: &mut Content,
-    at: Address,
-    base: Option<i64>,
+    block: Block,
 ) {
-    use gimli::DW_AT_declaration;
+    let Some(at) = block.at else { return };
     let Some(name) = types.source.name(entry) else { return };
     if types.source.flag(entry, gimli::DW_AT_external)
-        || types.source.flag(entry, DW_AT_declaration)
+        || types.source.flag(entry, gimli::DW_AT_declaration)
     {
         return;
     }
     if let Some(Operation::Address { .. } | Operation::AddressIndex { .. }) =
-        variables::operation(types, entry)
+        variables::operation(types, entry, Some(block.stated))
     {
         return;
     }
     let Some(data_type) = types.of(program, entry) else { return };
-    match stack_place(types, entry, base) {
+    match stack_place(types, entry, block) {
         Some(offset) => content.variables.push(Variable { name, data_type, offset }),
         None => {
             let line = content.unplaced.entry(at).or_default();
@@ -276,10 +326,10 @@ fn variable<'a>(
     }
 }
 
-/// Where on the stack a variable lies for its whole life.
-fn stack_place<'a>(types: &Types<'a>, entry: &Entry<'_, 'a>, base: Option<i64>) -> Option<i64> {
-    match variables::operation(types, entry)? {
-        Operation::FrameOffset { offset } => offset.checked_add(base?),
+/// Where on the stack a variable lies when the function begins.
+fn stack_place<'a>(types: &Types<'_, 'a>, entry: &Entry<'_, 'a>, block: Block) -> Option<i64> {
+    match variables::operation(types, entry, Some(block.stated))? {
+        Operation::FrameOffset { offset } => offset.checked_add(block.base?),
         _ => None,
     }
 }
@@ -316,7 +366,7 @@ fn apply(
     program.functions.edit(entry, |f| {
         let hidden = automatic.iter().map(|(name, id)| (*name, *id, true, SourceType::Analysis));
         let written =
-            parameters.iter().map(|(n, id)| (n.as_str(), *id, false, SourceType::Imported));
+            parameters.iter().map(|p| (p.name.as_str(), p.data_type, false, SourceType::Imported));
         let parameters = hidden
             .chain(written)
             .map(|(name, data_type, automatic, source)| Parameter {

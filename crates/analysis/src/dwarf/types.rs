@@ -1,10 +1,13 @@
 //! Data types out of debug information.
 
-use super::{Bytes, Entry, Source};
+use super::source::Source;
+use super::units::{Opened, Place, Units};
+use super::{Bytes, Entry};
 use gimli::{AttributeValue, EntriesTreeNode, UnitOffset};
 use program::data_type::{Field, FunctionType, SignatureParameter};
 use program::{DataType, Program, TypeId, TypeKind};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Types nested deeper than this are taken as bytes.
@@ -14,27 +17,68 @@ const MEMBERS: usize = 1 << 14;
 /// Largest type.
 const LARGEST: u64 = 1 << 28;
 
-/// The types of one unit.
-pub(super) struct Types<'a> {
-    pub(super) source: Source<'a>,
-    known: HashMap<UnitOffset, TypeId>,
-    /// Names that typedefs give to what they stand for.
-    given: HashMap<UnitOffset, String>,
+/// The types of one unit after the other, and of those that they speak of.
+pub(super) struct Types<'u, 'a> {
+    /// The unit whose entries are looked at.
+    pub(super) source: Source<'u, 'a>,
+    /// The unit whose turn it is.
+    home: u32,
+    /// Its types.
+    own: HashMap<UnitOffset, TypeId>,
+    /// Those of other units.
+    others: HashMap<Place, TypeId>,
 }
 
-impl<'a> Types<'a> {
-    pub(super) fn new(source: Source<'a>) -> Types<'a> {
-        let mut given = HashMap::new();
-        let mut entries = source.unit.entries();
-        while let Ok(Some((_, entry))) = entries.next_dfs() {
-            if entry.tag() == gimli::DW_TAG_typedef
-                && let Some(name) = source.name(entry)
-                && let Some(at) = source.type_of(entry)
-            {
-                given.entry(at).or_insert(name);
-            }
+impl<'u, 'a> Types<'u, 'a> {
+    /// The types of a unit, to begin with.
+    pub(super) fn new(units: &'u Units<'a>, first: Rc<Opened<'a>>) -> Types<'u, 'a> {
+        let home = first.number;
+        let source = Source { units, here: first };
+        Types { source, home, own: HashMap::new(), others: HashMap::new() }
+    }
+
+    /// Goes on with another unit.
+    pub(super) fn enter(&mut self, unit: Rc<Opened<'a>>) {
+        self.home = unit.number;
+        self.source.here = unit;
+        self.own.clear();
+    }
+
+    /// Does something with an entry that may be in another unit.
+    pub(super) fn within<T>(
+        &mut self,
+        at: Place,
+        then: impl FnOnce(&mut Self, &Entry<'_, 'a>) -> T,
+    ) -> Option<T> {
+        let unit = self.source.units.open(at.unit)?;
+        let before = std::mem::replace(&mut self.source.here, Rc::clone(&unit));
+        let done = unit.unit.entry(at.offset).ok().map(|entry| then(self, &entry));
+        self.source.here = before;
+        done
+    }
+
+    fn known(&self, at: Place) -> Option<TypeId> {
+        let own = (at.unit == self.home).then(|| self.own.get(&at.offset)).flatten();
+        own.or_else(|| self.others.get(&at)).copied()
+    }
+
+    fn keep(&mut self, at: Place, made: TypeId) {
+        if at.unit == self.home {
+            self.own.insert(at.offset, made);
+        } else {
+            self.others.insert(at, made);
         }
-        Types { source, known: HashMap::new(), given }
+    }
+
+    /// The name that a typedef, of the unit that an entry is in or of the one whose turn it is,
+    /// gives to it.
+    fn given(&self, at: Place) -> Option<String> {
+        let home = self.source.units.open(self.home)?;
+        let units = self.source.units;
+        [&self.source.here, &home].into_iter().find_map(|unit| {
+            let source = Source { units, here: Rc::clone(unit) };
+            unit.given(|| source.given_names()).get(&at).cloned()
+        })
     }
 
     /// The type of what an entry describes; `None` if it has none.
@@ -50,41 +94,52 @@ impl<'a> Types<'a> {
         }
     }
 
-    fn at(&mut self, program: &mut Program, at: UnitOffset, depth: usize) -> TypeId {
-        if let Some(known) = self.known.get(&at) {
-            return *known;
+    fn at(&mut self, program: &mut Program, at: Place, depth: usize) -> TypeId {
+        if let Some(known) = self.known(at) {
+            return known;
         }
         let nothing = program.types.builtin("undefined");
         if depth > DEEPEST {
             return nothing;
         }
-        let Ok(entry) = self.source.unit.entry(at) else { return nothing };
+        let made = self.within(at, |types, entry| types.made(program, at, entry, depth));
+        made.unwrap_or(nothing)
+    }
+
+    /// The type that an entry of the current unit describes.
+    fn made(
+        &mut self,
+        program: &mut Program,
+        at: Place,
+        entry: &Entry<'_, 'a>,
+        depth: usize,
+    ) -> TypeId {
         let made = match entry.tag() {
-            gimli::DW_TAG_base_type => self.base(program, &entry),
+            gimli::DW_TAG_base_type => self.base(program, entry),
             gimli::DW_TAG_pointer_type
             | gimli::DW_TAG_reference_type
             | gimli::DW_TAG_rvalue_reference_type => {
-                let inner = self.inner(program, &entry, depth);
+                let inner = self.inner(program, entry, depth);
                 // A circle of pointers may have made it meanwhile.
                 program.types.pointer_to(inner)
             }
             gimli::DW_TAG_const_type
             | gimli::DW_TAG_volatile_type
             | gimli::DW_TAG_restrict_type
-            | gimli::DW_TAG_atomic_type => self.inner(program, &entry, depth),
-            gimli::DW_TAG_typedef => self.typedef(program, &entry, depth),
+            | gimli::DW_TAG_atomic_type => self.inner(program, entry, depth),
+            gimli::DW_TAG_typedef => self.typedef(program, entry, depth),
             gimli::DW_TAG_structure_type
             | gimli::DW_TAG_class_type
             | gimli::DW_TAG_union_type
-            | gimli::DW_TAG_enumeration_type => return self.composite(program, &entry, depth),
-            gimli::DW_TAG_array_type => self.array(program, &entry, depth),
-            gimli::DW_TAG_subroutine_type => self.function(program, &entry, depth),
-            _ => match self.source.number(&entry, gimli::DW_AT_byte_size) {
+            | gimli::DW_TAG_enumeration_type => return self.composite(program, at, entry, depth),
+            gimli::DW_TAG_array_type => self.array(program, entry, depth),
+            gimli::DW_TAG_subroutine_type => self.function(program, entry, depth),
+            _ => match self.source.number(entry, gimli::DW_AT_byte_size) {
                 Some(size @ 1..=8) => program.types.undefined(size as u32),
-                _ => nothing,
+                _ => program.types.builtin("undefined"),
             },
         };
-        self.known.insert(at, made);
+        self.keep(at, made);
         made
     }
 
@@ -94,8 +149,7 @@ impl<'a> Types<'a> {
             Ok(Some(AttributeValue::Encoding(encoding))) => encoding,
             _ => gimli::DW_ATE_unsigned,
         };
-        let name = self.source.attribute(entry, gimli::DW_AT_name);
-        let name = name.and_then(|v| self.source.text(v)).unwrap_or_default();
+        let name = self.source.plain_name(entry).unwrap_or_default();
         let types = &program.types;
         let plain = match name.as_str() {
             "long int" => "long",
@@ -157,17 +211,30 @@ impl<'a> Types<'a> {
     }
 
     /// A structure, union or enumeration. It is known before its members are looked at.
-    fn composite(&mut self, program: &mut Program, entry: &Entry<'_, 'a>, depth: usize) -> TypeId {
-        let at = entry.offset();
+    fn composite(
+        &mut self,
+        program: &mut Program,
+        at: Place,
+        entry: &Entry<'_, 'a>,
+        depth: usize,
+    ) -> TypeId {
+        if let Some(whole) = self.source.announced(entry).filter(|whole| *whole != at) {
+            // It is known before it is looked at, so that a circle of them ends.
+            let nothing = program.types.builtin("undefined");
+            self.keep(at, nothing);
+            let made = self.at(program, whole, depth + 1);
+            self.keep(at, made);
+            return made;
+        }
         let size = self.source.number(entry, gimli::DW_AT_byte_size).filter(|n| *n <= LARGEST);
-        let name = self.source.name(entry).or_else(|| self.given.get(&at).cloned());
+        let name = self.source.name(entry).or_else(|| self.given(at));
         let name = name.unwrap_or_else(|| {
             let kind = match entry.tag() {
                 gimli::DW_TAG_union_type => "union",
                 gimli::DW_TAG_enumeration_type => "enum",
                 _ => "struct",
             };
-            format!("anon_{kind}_{}_{:x}", size.unwrap_or(0), at.0)
+            format!("anon_{kind}_{}_{:x}", size.unwrap_or(0), at.offset.0)
         });
         let length = Some(size.unwrap_or(1).max(1) as u32);
         let empty = match entry.tag() {
@@ -178,12 +245,13 @@ impl<'a> Types<'a> {
         let is_union = matches!(empty, TypeKind::Union { .. });
         let is_enum = matches!(empty, TypeKind::Enum { .. });
         let id = self.add(program, entry, &name, length, 1, empty.clone());
-        self.known.insert(at, id);
+        self.keep(at, id);
         let complete = program.types.get(id).is_some_and(|t| t.kind != empty);
         if complete || size.is_none() {
             return id;
         }
-        let Ok(mut tree) = self.source.unit.entries_tree(Some(at)) else { return id };
+        let here = Rc::clone(&self.source.here);
+        let Ok(mut tree) = here.unit.entries_tree(Some(at.offset)) else { return id };
         let Ok(root) = tree.root() else { return id };
         let (kind, alignment) = if is_enum {
             (TypeKind::Enum { values: self.values(root) }, (size.unwrap_or(1).max(1) as u32).min(8))
@@ -295,21 +363,15 @@ impl<'a> Types<'a> {
     fn array(&mut self, program: &mut Program, entry: &Entry<'_, 'a>, depth: usize) -> TypeId {
         let element = self.inner(program, entry, depth);
         let mut counts = Vec::new();
-        let at = Some(entry.offset());
-        if let Ok(mut tree) = self.source.unit.entries_tree(at)
-            && let Ok(root) = tree.root()
-        {
-            let mut children = root.children();
-            while let Ok(Some(child)) = children.next() {
-                let range = child.entry();
-                if range.tag() != gimli::DW_TAG_subrange_type || counts.len() >= 8 {
-                    continue;
-                }
+        self.source.children(entry, |child| {
+            let range = child.entry();
+            if range.tag() == gimli::DW_TAG_subrange_type {
                 let count = self.source.number(range, gimli::DW_AT_count);
                 let bound = self.source.number(range, gimli::DW_AT_upper_bound);
                 counts.push(count.or(bound.and_then(|n| n.checked_add(1))).unwrap_or(0));
             }
-        }
+            counts.len() < 8
+        });
         let size = u64::from(program.types.length(element).unwrap_or(1).max(1));
         let total = counts.iter().try_fold(size, |all, count| all.checked_mul(*count));
         if total.is_none_or(|total| total > LARGEST) {
@@ -324,22 +386,17 @@ impl<'a> Types<'a> {
         let return_type = self.inner(program, entry, depth);
         let mut parameters = Vec::new();
         let mut varargs = false;
-        let at = Some(entry.offset());
-        if let Ok(mut tree) = self.source.unit.entries_tree(at)
-            && let Ok(root) = tree.root()
-        {
-            let mut children = root.children();
-            while let Ok(Some(child)) = children.next() {
-                match child.entry().tag() {
-                    gimli::DW_TAG_formal_parameter if parameters.len() < 256 => {
-                        let data_type = self.inner(program, child.entry(), depth);
-                        parameters.push(SignatureParameter { name: "".into(), data_type });
-                    }
-                    gimli::DW_TAG_unspecified_parameters => varargs = true,
-                    _ => {}
+        self.source.clone().children(entry, |child| {
+            match child.entry().tag() {
+                gimli::DW_TAG_formal_parameter => {
+                    let data_type = self.inner(program, child.entry(), depth);
+                    parameters.push(SignatureParameter { name: "".into(), data_type });
                 }
+                gimli::DW_TAG_unspecified_parameters => varargs = true,
+                _ => {}
             }
-        }
+            parameters.len() < 256
+        });
         let all = std::iter::once(return_type).chain(parameters.iter().map(|p| p.data_type));
         let words: Vec<String> = all
             .map(|id| program.types.name(id).replace(" *", "_ptr").replace([' ', '[', ']'], "_"))

@@ -3,7 +3,7 @@
 use super::types::Types;
 use super::{Bytes, Entry};
 use crate::strings::{clear, is_undefined};
-use gimli::{AttributeValue, Operation};
+use gimli::Operation;
 use program::data_type::Builtin;
 use program::{Address, AddressRange, Program, RefType, SourceType, SymbolId, TypeId, TypeKind};
 
@@ -13,7 +13,7 @@ const POINTERS: usize = 1 << 14;
 const NESTED: usize = 8;
 
 /// Gives the place of a variable its type and, if it has none, its name.
-pub(super) fn define<'a>(program: &mut Program, types: &mut Types<'a>, entry: &Entry<'_, 'a>) {
+pub(super) fn define<'a>(program: &mut Program, types: &mut Types<'_, 'a>, entry: &Entry<'_, 'a>) {
     let Some(at) = address(types, entry) else { return };
     if !program.memory.contains(at) {
         return;
@@ -90,37 +90,37 @@ fn holds_pointers(program: &Program, data_type: TypeId, depth: usize) -> bool {
 }
 
 /// The fixed place of a variable, if it has one.
-fn address<'a>(types: &Types<'a>, entry: &Entry<'_, 'a>) -> Option<Address> {
-    match operation(types, entry)? {
-        Operation::Address { address } => {
-            Some(Address::ram(address.wrapping_add(types.source.shift)))
-        }
+fn address<'a>(types: &Types<'_, 'a>, entry: &Entry<'_, 'a>) -> Option<Address> {
+    let source = &types.source;
+    match operation(types, entry, None)? {
+        Operation::Address { address } => Some(source.shifted(address)),
         Operation::AddressIndex { index } => {
-            let address = types.source.dwarf.address(types.source.unit, index).ok()?;
-            Some(Address::ram(address.wrapping_add(types.source.shift)))
+            let address = source.here.dwarf().address(&source.here.unit, index).ok()?;
+            Some(source.shifted(address))
         }
         _ => None,
     }
 }
 
-/// The one operation that a variable's location consists of.
+/// The one operation that a variable's location consists of; that of a list is the one in force
+/// at a place.
 pub(super) fn operation<'a>(
-    types: &Types<'a>,
+    types: &Types<'_, 'a>,
     entry: &Entry<'_, 'a>,
+    at: Option<u64>,
 ) -> Option<Operation<Bytes<'a>>> {
-    single(types, entry, gimli::DW_AT_location)
+    single(types, entry, gimli::DW_AT_location, at)
 }
 
-/// The one operation of an attribute that is an expression.
+/// The one operation of an attribute that is an expression, or a list of them.
 pub(super) fn single<'a>(
-    types: &Types<'a>,
+    types: &Types<'_, 'a>,
     entry: &Entry<'_, 'a>,
     name: gimli::DwAt,
+    at: Option<u64>,
 ) -> Option<Operation<Bytes<'a>>> {
-    let Ok(Some(AttributeValue::Exprloc(expression))) = entry.attr_value(name) else {
-        return None;
-    };
-    let mut operations = expression.operations(types.source.unit.encoding());
+    let expression = types.source.expression(entry, name, at)?;
+    let mut operations = expression.operations(types.source.here.unit.encoding());
     let found = operations.next().ok()??;
     matches!(operations.next(), Ok(None)).then_some(found)
 }

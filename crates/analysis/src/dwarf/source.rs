@@ -1,0 +1,229 @@
+//! What the entries of one unit say, together with those that they stand for or complete.
+
+use super::units::{Opened, Place, Units};
+use super::{Bytes, Entry};
+use gimli::{AttributeValue, DwAt, EntriesTreeNode, Expression};
+use program::Address;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Entries that speak of one another in a chain.
+const CHAIN: usize = 20;
+/// Ranges or locations of one entry that are looked at.
+const RANGES: usize = 256;
+
+/// Where facts are read from.
+pub(super) struct Source<'u, 'a> {
+    pub(super) units: &'u Units<'a>,
+    pub(super) here: Rc<Opened<'a>>,
+}
+
+impl Clone for Source<'_, '_> {
+    fn clone(&self) -> Self {
+        Source { units: self.units, here: Rc::clone(&self.here) }
+    }
+}
+
+/// An attribute, and the unit in which its value makes sense.
+pub(super) struct Found<'a> {
+    pub(super) value: AttributeValue<Bytes<'a>>,
+    pub(super) unit: Rc<Opened<'a>>,
+}
+
+impl Found<'_> {
+    pub(super) fn text(&self) -> Option<String> {
+        let text = self.unit.dwarf().attr_string(&self.unit.unit, self.value).ok()?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        (!text.is_empty() && text.len() < 4096).then_some(text)
+    }
+}
+
+impl<'u, 'a> Source<'u, 'a> {
+    /// An attribute of an entry, or of the one that it stands for or completes.
+    pub(super) fn attribute(&self, entry: &Entry<'_, 'a>, name: DwAt) -> Option<Found<'a>> {
+        if let Ok(Some(value)) = entry.attr_value(name) {
+            return Some(Found { value, unit: Rc::clone(&self.here) });
+        }
+        let mut at = self.original(entry)?;
+        for _ in 0..CHAIN {
+            let unit = self.units.open(at.unit)?;
+            let other = unit.unit.entry(at.offset).ok()?;
+            if let Ok(Some(value)) = other.attr_value(name) {
+                return Some(Found { value, unit: Rc::clone(&unit) });
+            }
+            at = original(self.units, &unit, &other)?;
+        }
+        None
+    }
+
+    /// The entry that one stands for or completes.
+    pub(super) fn original(&self, entry: &Entry<'_, 'a>) -> Option<Place> {
+        original(self.units, &self.here, entry)
+    }
+
+    /// The place that an attribute speaks of.
+    fn place(&self, found: &Found<'a>) -> Option<Place> {
+        self.units.place(&found.unit, &found.value)
+    }
+
+    /// The name of an entry as it is.
+    pub(super) fn plain_name(&self, entry: &Entry<'_, 'a>) -> Option<String> {
+        self.attribute(entry, gimli::DW_AT_name)?.text()
+    }
+
+    /// The name of an entry, as Ghidra spells it.
+    pub(super) fn name(&self, entry: &Entry<'_, 'a>) -> Option<String> {
+        Some(self.plain_name(entry)?.replace(' ', "_"))
+    }
+
+    /// Where the entry of the type of an entry is.
+    pub(super) fn type_of(&self, entry: &Entry<'_, 'a>) -> Option<Place> {
+        self.place(&self.attribute(entry, gimli::DW_AT_type)?)
+    }
+
+    /// The type that an entry only announces, and that has a unit of its own.
+    pub(super) fn announced(&self, entry: &Entry<'_, 'a>) -> Option<Place> {
+        let value = entry.attr_value(gimli::DW_AT_signature).ok()??;
+        self.units.place(&self.here, &value)
+    }
+
+    /// The names that typedefs of the unit give to what they stand for.
+    pub(super) fn given_names(&self) -> HashMap<Place, String> {
+        let mut given = HashMap::new();
+        let mut entries = self.here.unit.entries();
+        while let Ok(Some((_, entry))) = entries.next_dfs() {
+            if entry.tag() == gimli::DW_TAG_typedef
+                && let Some(name) = self.name(entry)
+                && let Some(at) = self.type_of(entry)
+            {
+                given.entry(at).or_insert(name);
+            }
+        }
+        given
+    }
+
+    pub(super) fn number(&self, entry: &Entry<'_, 'a>, name: DwAt) -> Option<u64> {
+        self.attribute(entry, name).and_then(|found| found.value.udata_value())
+    }
+
+    pub(super) fn flag(&self, entry: &Entry<'_, 'a>, name: DwAt) -> bool {
+        let found = self.attribute(entry, name);
+        matches!(found.map(|found| found.value), Some(AttributeValue::Flag(true)))
+    }
+
+    /// An address as the file says it.
+    fn address(&self, value: AttributeValue<Bytes<'a>>) -> Option<u64> {
+        self.here.dwarf().attr_address(&self.here.unit, value).ok().flatten()
+    }
+
+    /// Where the ranges of an entry's code begin, as the file says it, in its order.
+    fn stated_starts(&self, entry: &Entry<'_, 'a>) -> Vec<u64> {
+        if let Some(low) = self.low(entry) {
+            return vec![low];
+        }
+        let Ok(Some(value)) = entry.attr_value(gimli::DW_AT_ranges) else { return Vec::new() };
+        let ranges = self.here.dwarf().attr_ranges(&self.here.unit, value);
+        let Ok(Some(mut ranges)) = ranges else { return Vec::new() };
+        let ranges = std::iter::from_fn(|| ranges.next().ok().flatten()).take(RANGES);
+        ranges.filter(|range| range.begin < range.end).map(|range| range.begin).collect()
+    }
+
+    /// Where the only range of an entry's code begins.
+    fn low(&self, entry: &Entry<'_, 'a>) -> Option<u64> {
+        let low = self.address(entry.attr_value(gimli::DW_AT_low_pc).ok()??)?;
+        let high = match entry.attr_value(gimli::DW_AT_high_pc).ok()?? {
+            AttributeValue::Addr(_) | AttributeValue::DebugAddrIndex(_) => {
+                self.address(entry.attr_value(gimli::DW_AT_high_pc).ok()??)?
+            }
+            size => low.checked_add(size.udata_value()?)?,
+        };
+        (low < high).then_some(low)
+    }
+
+    /// Where the code of a function or a block begins, as the file says it: other parts of it may
+    /// lie before.
+    pub(super) fn stated_start(&self, entry: &Entry<'_, 'a>) -> Option<u64> {
+        self.stated_starts(entry).first().copied()
+    }
+
+    /// Where the code of a function or a block begins.
+    pub(super) fn start(&self, entry: &Entry<'_, 'a>) -> Option<Address> {
+        self.stated_start(entry).map(|start| self.shifted(start))
+    }
+
+    /// The lowest place of an entry's code.
+    pub(super) fn lowest(&self, entry: &Entry<'_, 'a>) -> Option<Address> {
+        self.stated_starts(entry).into_iter().min().map(|start| self.shifted(start))
+    }
+
+    /// Where what the file speaks of is in the program.
+    pub(super) fn shifted(&self, stated: u64) -> Address {
+        Address::ram(stated.wrapping_add(self.units.shift))
+    }
+
+    /// The expression of an attribute that holds at a place: the only one, or the one of a list
+    /// that is in force there.
+    pub(super) fn expression(
+        &self,
+        entry: &Entry<'_, 'a>,
+        name: DwAt,
+        at: Option<u64>,
+    ) -> Option<Expression<Bytes<'a>>> {
+        match entry.attr_value(name).ok()?? {
+            AttributeValue::Exprloc(expression) => Some(expression),
+            _ => self.listed(entry, name, at?),
+        }
+    }
+
+    /// The expression of an attribute that is a list, as it is in force at a place.
+    pub(super) fn listed(
+        &self,
+        entry: &Entry<'_, 'a>,
+        name: DwAt,
+        at: u64,
+    ) -> Option<Expression<Bytes<'a>>> {
+        let value = entry.attr_value(name).ok()??;
+        let mut list = self.here.dwarf().attr_locations(&self.here.unit, value).ok()??;
+        for _ in 0..RANGES {
+            let location = list.next().ok()??;
+            if (location.range.begin..location.range.end).contains(&at) {
+                return Some(location.data);
+            }
+        }
+        None
+    }
+
+    /// The name of the source file that declares an entry.
+    pub(super) fn file(&self, entry: &Entry<'_, 'a>) -> Option<String> {
+        let found = self.attribute(entry, gimli::DW_AT_decl_file)?;
+        let index = match found.value {
+            AttributeValue::FileIndex(index) => index,
+            value => value.udata_value()?,
+        };
+        found.unit.file_name(index)
+    }
+
+    /// Calls a function with each child of an entry of this unit, until it says that it is enough.
+    pub(super) fn children(
+        &self,
+        entry: &Entry<'_, 'a>,
+        mut each: impl FnMut(EntriesTreeNode<'_, '_, '_, Bytes<'a>>) -> bool,
+    ) {
+        let Ok(mut tree) = self.here.unit.entries_tree(Some(entry.offset())) else { return };
+        let Ok(root) = tree.root() else { return };
+        let mut children = root.children();
+        while let Ok(Some(child)) = children.next() {
+            if !each(child) {
+                return;
+            }
+        }
+    }
+}
+
+/// The entry that one stands for or completes.
+fn original<'a>(units: &Units<'a>, unit: &Opened<'a>, entry: &Entry<'_, 'a>) -> Option<Place> {
+    [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification].into_iter().find_map(|name| {
+        let value = entry.attr_value(name).ok()??;
+        units.place(unit, &value)
+    })
+}
