@@ -8,6 +8,7 @@ use crate::pass::{Analysis, Stopped};
 use crate::runtime_functions;
 use crate::switches;
 use crate::unwind;
+use decompiler::Language;
 use program::{
     Address, AddressRange, AddressSet, FlowType, Program, RefType, SourceType, SpaceId, SymbolKind,
 };
@@ -132,7 +133,9 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         for at in &imports {
             bind_import(program, *at);
         }
-        code.extend(jumped_to(program));
+        if functions_lie_in_one_piece(analysis.language) {
+            code.extend(jumped_to(program));
+        }
         if code.is_empty() {
             if std::mem::replace(&mut searched, true) {
                 break;
@@ -174,6 +177,12 @@ fn called(program: &Program) -> (Vec<Address>, Vec<Address>) {
             && program.listing.unit_containing(*at).is_none_or(|(start, _)| start == *at)
     };
     (imports, code.into_iter().filter(in_code).collect())
+}
+
+/// Whether the functions of a processor lie in one piece: veneers and literals between the parts of
+/// ARM's forbid to conclude anything from jumps.
+fn functions_lie_in_one_piece(language: &Language) -> bool {
+    language.processor() != "ARM"
 }
 
 /// Places without a function that functions jump to although another function starts in between:

@@ -29,20 +29,52 @@ pub(crate) struct Stubs {
 pub(crate) fn stub_starts(program: &Program, language: &Language) -> Stubs {
     let mut reader = CodeReader::new(language);
     let mut stubs = Stubs::default();
+    let habit = Habit::of(language);
     let tables =
         program.memory.blocks().iter().filter(|b| {
             b.permissions.execute && b.is_initialized() && SECTIONS.contains(&&*b.name)
         });
     for table in tables {
-        sweep(program, &mut reader, table, &mut stubs);
+        sweep(program, &mut reader, table, habit, &mut stubs);
     }
     stubs
 }
 
-fn sweep(program: &Program, reader: &mut CodeReader, table: &MemoryBlock, stubs: &mut Stubs) {
+/// Which stubs are functions even if nothing calls them.
+#[derive(Debug, Clone, Copy)]
+struct Habit {
+    /// The head of a table: other stubs jump to it (x86), or it begins as functions do (AArch64).
+    head: bool,
+    /// The entries: they look like nothing else on most processors.
+    entries: bool,
+}
+
+impl Habit {
+    fn of(language: &Language) -> Habit {
+        match language.processor() {
+            "x86" | "AARCH64" => Habit { head: true, entries: true },
+            "ARM" => Habit { head: false, entries: false },
+            _ => Habit { head: false, entries: true },
+        }
+    }
+}
+
+fn sweep(
+    program: &Program,
+    reader: &mut CodeReader,
+    table: &MemoryBlock,
+    habit: Habit,
+    stubs: &mut Stubs,
+) {
     let end = table.end();
     let (mut at, mut start) = (table.start, Some(table.start));
     while at <= end {
+        if let Some((first, unit)) = program.listing.data_containing(at) {
+            // A word that the head of a table reads, marked as data.
+            let Some(next) = first.checked_add(u64::from(unit.length).max(4)) else { return };
+            (at, start) = (next.max(at), Some(next));
+            continue;
+        }
         let context = reader.context(program.mode_at(at));
         let Ok(decoded) = reader.decode(program, at, context) else {
             // Padding between stubs; they are aligned to four bytes at least.
@@ -56,8 +88,9 @@ fn sweep(program: &Program, reader: &mut CodeReader, table: &MemoryBlock, stubs:
         if ends {
             let first = *first;
             let near = at.distance_from(first).is_some_and(|n| n < LONGEST);
-            let head = first == table.start && &*table.name == ".plt";
+            let head = habit.head && first == table.start && &*table.name == ".plt";
             let leads_out = near
+                && habit.entries
                 && thunks::target(program, reader, first).is_some_and(|to| {
                     program.functions.at(to).is_some() && decoded.flow == FlowType::ComputedJump
                 });

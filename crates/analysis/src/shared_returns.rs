@@ -48,14 +48,28 @@ fn leaves_function(program: &Program, at: Address) -> bool {
         && program.functions.at(first).is_some_and(|f| Some(f.entry) != here)
 }
 
+/// Whether references of computed jumps that count as calls keep the note that they end the
+/// function: all on MIPS, on ARM those of stubs that are part of other functions.
+fn keeps_end(program: &Program, at: Address) -> bool {
+    let language = &program.info.language_id;
+    let in_stubs = || program.memory.block_at(at).is_some_and(crate::linkage::holds_stubs);
+    language.starts_with("MIPS:") || (language.starts_with("ARM:") && in_stubs())
+}
+
 /// Sets an instruction's flow override; its flow references follow.
 pub(crate) fn set_override(program: &mut Program, at: Address, change: FlowOverride) {
     let Some(instruction) = program.listing.instructions.get_mut(&at) else { return };
     instruction.flow_override = change;
     let flow = instruction.effective_flow();
+    let is_thunk = program.functions.containing(at).is_some_and(|f| f.thunk_of.is_some());
+    let ends = !is_thunk && keeps_end(program, at);
+    let kind = match flow {
+        FlowType::ComputedCallTerminator if ends => RefType::Flow(flow),
+        _ => plain_flow(flow),
+    };
     let changed: Vec<_> = program.references.from(at).filter(|r| r.info.kind.is_flow()).collect();
     for mut reference in changed {
-        reference.info.kind = plain_flow(flow);
+        reference.info.kind = kind;
         program.references.add(reference);
     }
 }

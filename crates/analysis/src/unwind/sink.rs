@@ -3,7 +3,7 @@
 
 use super::encoding::{Encoding, Format};
 use program::data_type::{DataType, Field, TypeKind};
-use program::{Address, CommentKind, Program, RefType, SourceType, SymbolId, TypeId};
+use program::{Address, AddressRange, CommentKind, Program, RefType, SourceType, SymbolId, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -163,6 +163,11 @@ impl<'a> MarkUp<'a> {
 impl Sink for MarkUp<'_> {
     fn field(&mut self, at: Address, shape: Shape, length: u32) {
         let data_type = self.type_of(shape);
+        let range = AddressRange::with_length(at, u64::from(length));
+        if let Some(range) = range.filter(|range| crate::strings::is_undefined(self.program, range))
+        {
+            crate::strings::clear(self.program, &range);
+        }
         self.program.define_data(at, data_type, length);
     }
 

@@ -1,11 +1,10 @@
-//! Small images of x86-64 code, analysed.
-
-use std::sync::Arc;
+//! Small images of code, analysed.
 
 use analysis::Monitor;
 use decompiler::Language;
 use program::{
-    Address, BlockSource, DataOrganization, MemoryBlock, Permissions, Program, ProgramInfo, RefType,
+    Address, AddressRange, BlockSource, DataOrganization, MemoryBlock, Permissions, Program,
+    ProgramInfo, RefType,
 };
 
 struct Quiet;
@@ -25,32 +24,75 @@ pub fn bytes(hex: &str) -> Vec<u8> {
     digits.map(|byte| u8::from_str_radix(byte, 16).expect("is hexadecimal")).collect()
 }
 
-/// The analysed program of these blocks; those with an entry in them are code.
-pub fn analysed(blocks: &[(u64, Vec<u8>)], entries: &[u64]) -> Program {
-    let info = ProgramInfo {
-        name: "image".to_owned(),
-        language_id: "x86:LE:64:default".to_owned(),
-        compiler_spec_id: "gcc".to_owned(),
-        address_bits: 64,
-        ..ProgramInfo::default()
-    };
-    let mut program = Program::new(info, false, DataOrganization::default());
-    for (start, bytes) in blocks {
-        let bytes: Arc<[u8]> = bytes.as_slice().into();
+/// A small program to analyse.
+pub struct Image {
+    pub program: Program,
+    language: Language,
+}
+
+impl Image {
+    /// An empty program of a processor.
+    pub fn new(language_id: &str, compiler_spec_id: &str) -> Image {
+        let language = Language::open(language_id, compiler_spec_id).expect("is built in");
+        let wide = language.pointer_size() == 8;
+        let big_endian = language_id.contains(":BE:");
+        let info = ProgramInfo {
+            name: "image".to_owned(),
+            language_id: language_id.to_owned(),
+            compiler_spec_id: compiler_spec_id.to_owned(),
+            address_bits: if wide { 64 } else { 32 },
+            ..ProgramInfo::default()
+        };
+        let organization =
+            DataOrganization { pointer: if wide { 8 } else { 4 }, ..DataOrganization::default() };
+        Image { program: Program::new(info, big_endian, organization), language }
+    }
+
+    /// Adds a block that can be read; code can be executed as well.
+    pub fn block(&mut self, name: &str, start: u64, bytes: &[u8], execute: bool) {
         let length = bytes.len();
-        let source = BlockSource::Bytes { bytes, offset: 0, length };
-        let name = format!("b{start:x}");
-        let mut block = MemoryBlock::new(name, Address::ram(*start), length as u64, source);
-        let execute = entries.iter().any(|e| (*start..*start + length as u64).contains(e));
+        let source = BlockSource::Bytes { bytes: bytes.into(), offset: 0, length };
+        let mut block = MemoryBlock::new(name, Address::ram(start), length as u64, source);
         block.permissions = Permissions { read: true, execute, ..Permissions::default() };
-        program.memory.add_block(block).expect("blocks do not overlap");
+        self.program.memory.add_block(block).expect("blocks do not overlap");
+    }
+
+    /// Adds made-up memory in which imported functions have their places.
+    pub fn imports(&mut self, start: u64, places: &[u64]) {
+        let source = BlockSource::Uninitialized;
+        let mut block = MemoryBlock::new("EXTERNAL", Address::ram(start), 0x100, source);
+        block.permissions = Permissions { read: true, artificial: true, ..Permissions::default() };
+        self.program.memory.add_block(block).expect("blocks do not overlap");
+        for place in places {
+            let body = AddressRange::with_length(Address::ram(*place), 1).into_iter().collect();
+            self.program.add_function(Address::ram(*place), body);
+        }
+    }
+
+    /// Marks a place as known to the outside.
+    pub fn entry(&mut self, at: u64) {
+        self.program.entry_points.insert(Address::ram(at), ());
+    }
+
+    /// The program, analysed.
+    pub fn analysed(mut self) -> Program {
+        analysis::run(&mut self.program, &self.language, None, &mut Quiet)
+            .expect("runs to its end");
+        self.program
+    }
+}
+
+/// The analysed program of these blocks of x86-64; those with an entry in them are code.
+pub fn analysed(blocks: &[(u64, Vec<u8>)], entries: &[u64]) -> Program {
+    let mut image = Image::new("x86:LE:64:default", "gcc");
+    for (start, bytes) in blocks {
+        let execute = entries.iter().any(|e| (*start..*start + bytes.len() as u64).contains(e));
+        image.block(&format!("b{start:x}"), *start, bytes, execute);
     }
     for entry in entries {
-        program.entry_points.insert(Address::ram(*entry), ());
+        image.entry(*entry);
     }
-    let language = Language::open("x86:LE:64:default", "gcc").expect("is built in");
-    analysis::run(&mut program, &language, None, &mut Quiet).expect("runs to its end");
-    program
+    image.analysed()
 }
 
 /// Where a computed jump leads.

@@ -3,3 +3,4 @@
 mod flow;
 mod image;
 mod jump_tables;
+mod stubs;

@@ -143,6 +143,19 @@ impl Loader {
         self.program.comments.insert((place, kind), text);
     }
 
+    /// Undefined data of one byte wherever a mark says that data begins, but no symbol how long it
+    /// is.
+    pub(super) fn reserve_marked(&mut self) {
+        let places: Vec<Address> = self.data_marks.iter().copied().collect();
+        for place in places {
+            if !self.program.memory.contains(place) {
+                continue;
+            }
+            let undefined = self.program.types.undefined(1);
+            self.define(place, undefined);
+        }
+    }
+
     /// Data of unknown content where symbols say how long it is.
     pub(super) fn reserve_data(&mut self, sized: &BTreeMap<Address, u64>) {
         for (place, size) in sized {

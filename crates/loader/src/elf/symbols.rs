@@ -30,6 +30,7 @@ impl Loader {
         }
         self.make_external_block();
         self.reserve_data(&sized);
+        self.reserve_marked();
     }
 
     /// Loads one symbol; gives its place, also when it makes no label.
