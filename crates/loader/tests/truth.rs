@@ -121,6 +121,8 @@ fn ours(program: &Program, named: bool) -> Facts {
         .listing
         .data
         .iter()
+        // A byte that a mark of data reserves takes the size of what analysis sees to use it.
+        .filter(|(_, d)| d.length > 1 || !program.types.is_undefined(d.data_type))
         .map(|(a, d)| format!("{} {} {}", at(*a), program.types.name(d.data_type), d.length));
     let libraries = program
         .symbols
