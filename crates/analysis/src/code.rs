@@ -17,6 +17,11 @@ impl CodeReader {
         CodeReader { decoder: Decoder::new(language), language: language.clone() }
     }
 
+    /// The bytes of a whole register, such as holds a pointer.
+    pub(crate) fn word(&self) -> u32 {
+        self.language.pointer_size()
+    }
+
     /// The context of a stored decoding mode.
     pub(crate) fn context(&self, mode: u8) -> Context {
         self.language.mode_context(mode)

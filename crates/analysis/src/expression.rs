@@ -37,11 +37,14 @@ pub(crate) struct Expressions {
     unknowns: u32,
     stores: u32,
     big_endian: bool,
+    /// Bytes of a whole register.
+    word: u32,
 }
 
 impl Expressions {
-    pub(crate) fn new(big_endian: bool) -> Expressions {
-        Expressions { big_endian, ..Expressions::default() }
+    /// Expressions over the registers of a processor of some bytes a register.
+    pub(crate) fn new(big_endian: bool, word: u32) -> Expressions {
+        Expressions { big_endian, word, ..Expressions::default() }
     }
 
     fn node(&mut self, node: Node) -> NodeId {
@@ -85,26 +88,38 @@ impl Expressions {
             same && *size > place.size && !self.big_endian
         });
         let id = match wide.map(|((_, _, size), id)| (*size, *id)) {
-            Some((size, whole)) => {
-                let low = self.node(Node::Constant(0));
-                let sizes = [place.size, size, 4];
-                self.node(Node::Operation(Opcode::Subpiece, whole, Some(low), sizes))
-            }
-            None => self.widened(place).unwrap_or_else(|| self.at_start(place)),
+            Some((size, whole)) => self.low_part(whole, (place.size, size)),
+            None => self.at_start(place),
         };
         self.places.insert(key, id);
         id
     }
 
-    /// What a place that nothing is known of holds since the start.
+    /// What a place that nothing is known of holds since the start. Parts of a register are cut
+    /// out of the whole one, so that what bounds one of its parts bounds the others.
     fn at_start(&mut self, place: &Varnode) -> NodeId {
-        let id = self.unknown(place.size);
         let end = place.offset.saturating_add(u64::from(place.size));
-        let changed = self.written.iter().any(|(from, to)| *from < end && place.offset < *to);
-        if place.space == VarSpace::Register && !changed {
-            self.origins.insert(id, *place);
+        let changed = |end: u64| self.written.iter().any(|(f, t)| *f < end && place.offset < *t);
+        if place.space != VarSpace::Register || changed(end) {
+            return self.unknown(place.size);
         }
+        let whole = Varnode { size: self.word, ..*place };
+        let starts = !self.big_endian && place.offset.is_multiple_of(u64::from(self.word.max(1)));
+        if place.size < self.word && starts && !changed(place.offset + u64::from(self.word)) {
+            let id = self.unknown(self.word);
+            self.origins.insert(id, whole);
+            self.places.insert((whole.space, whole.offset, whole.size), id);
+            return self.low_part(id, (place.size, self.word));
+        }
+        let id = self.unknown(place.size);
+        self.origins.insert(id, *place);
         id
+    }
+
+    /// The first bytes of something wider.
+    fn low_part(&mut self, whole: NodeId, (size, of): (u32, u32)) -> NodeId {
+        let low = self.node(Node::Constant(0));
+        self.node(Node::Operation(Opcode::Subpiece, whole, Some(low), [size, of, 4]))
     }
 
     /// Gives a register its value at the start, before anything is applied.
@@ -117,17 +132,6 @@ impl Expressions {
     pub(crate) fn registers_at_start(&self, root: NodeId) -> Vec<Varnode> {
         let parts = self.parts(root).into_iter();
         parts.filter_map(|part| self.origins.get(&part).copied()).collect()
-    }
-
-    /// A register of which only the lower half was looked at so far: compilers index by the whole
-    /// one after checking the half, knowing the rest to be zero.
-    fn widened(&mut self, place: &Varnode) -> Option<NodeId> {
-        let half = place.size / 2;
-        if self.big_endian || place.size != 8 || place.space != VarSpace::Register {
-            return None;
-        }
-        let low = *self.places.get(&(place.space, place.offset, half))?;
-        Some(self.node(Node::Operation(Opcode::IntZExt, low, None, [place.size, half, 0])))
     }
 
     fn put(&mut self, place: &Varnode, id: NodeId) {
@@ -303,9 +307,10 @@ impl Expressions {
         parts.iter().filter_map(address).collect()
     }
 
-    /// The number that a part is masked with, if it is the result of a mask. One byte of a larger
-    /// number is masked as well, but what comes out of a table has the bounds of that table.
-    pub(crate) fn masked(&self, id: NodeId) -> Option<u64> {
+    /// The number that a part is masked with, if it is the result of a mask, and whether the code
+    /// masks it with an operation. One byte of a larger number is masked as well, but what comes
+    /// out of a table has the bounds of that table.
+    pub(crate) fn masked(&self, id: NodeId) -> Option<(u64, bool)> {
         match *self.nodes.get(id as usize)? {
             Node::Operation(Opcode::IntZExt, byte, None, [_, 1, _]) => {
                 let far = |number: &u64| (0x1000..u64::MAX - 0xfff).contains(number);
@@ -313,10 +318,10 @@ impl Expressions {
                     Node::Load(address, ..) => self.constants(address).iter().any(far),
                     _ => false,
                 };
-                (!from_table).then_some(0xff)
+                (!from_table).then_some((0xff, false))
             }
             Node::Operation(Opcode::IntAnd, _, Some(bits), _) => match self.nodes[bits as usize] {
-                Node::Constant(bits) => Some(bits),
+                Node::Constant(bits) => Some((bits, true)),
                 _ => None,
             },
             _ => None,
@@ -372,9 +377,11 @@ impl<'a> Evaluation<'a> {
             Node::Unknown(..) => None,
             Node::Load(address, size, _) => self.evaluate(address, depth + 1).and_then(|at| {
                 let at = Address::ram(at);
-                let fixed = crate::explore::is_constant(self.program, at);
+                // Tables may be writable, as those of object files are until they are linked.
+                let lasts = !self.expressions.is_constant(address)
+                    || crate::explore::is_constant(self.program, at);
                 self.loads.push((at, size));
-                fixed.then(|| self.program.memory.read_uint(at, size))?
+                lasts.then(|| self.program.memory.read_uint(at, size))?
             }),
             Node::Operation(opcode, a, b, sizes) => {
                 let a = self.evaluate(a, depth + 1);

@@ -7,7 +7,7 @@ use crate::expression::{Evaluation, Expressions, NodeId};
 use crate::reaching::Reaching;
 use crate::values::mask;
 use decompiler::{JumpTable, Opcode, PcodeOp, RegisterVarnode, Varnode};
-use program::{Address, FlowType, Program, RefType};
+use program::{Address, AddressRange, FlowType, Program, RefType};
 use std::collections::BTreeSet;
 
 /// Instructions looked at before the jump.
@@ -24,6 +24,9 @@ const ENTRIES: u64 = 1024;
 pub(crate) enum Jump {
     /// It goes through a table.
     Table(JumpTable),
+    /// It goes through a table whose index is a byte that nothing bounds: only so many of these
+    /// entries as lead into the function can be its own.
+    ByByte(JumpTable),
     /// It may go through a table.
     Perhaps,
     /// It goes through a pointer that is no table's entry.
@@ -88,7 +91,7 @@ impl Path {
         path: &[(Address, bool)],
         known: &[(Varnode, u64)],
     ) -> Option<Path> {
-        let mut expressions = Expressions::new(program.memory.big_endian());
+        let mut expressions = Expressions::new(program.memory.big_endian(), reader.word());
         known.iter().for_each(|(register, value)| expressions.assume(register, *value));
         let mut guards = Vec::new();
         let destination = follow(program, reader, path, (&mut expressions, &mut guards), true)?;
@@ -99,9 +102,11 @@ impl Path {
         let Path { expressions, guards, destination } = self;
         let guarded =
             guards.iter().rev().find_map(|g| table(program, expressions, *destination, g));
-        let found = guarded.or_else(|| masked_table(program, expressions, *destination));
-        if let Some(found) = found {
-            return Jump::Table(JumpTable { from: at, ..found });
+        let found = guarded.map(|table| (table, true));
+        match found.or_else(|| masked_table(program, expressions, *destination)) {
+            Some((found, true)) => return Jump::Table(JumpTable { from: at, ..found }),
+            Some((found, false)) => return Jump::ByByte(JumpTable { from: at, ..found }),
+            None => {}
         }
         let in_memory = |number| program.memory.contains(Address::ram(number));
         let may_be_table = expressions.loads_from(*destination, in_memory);
@@ -140,7 +145,7 @@ pub(crate) fn constant_after(
     at: Address,
 ) -> Option<u64> {
     let path = path_to(program, at, SHORTLY_BEFORE);
-    let mut expressions = Expressions::new(program.memory.big_endian());
+    let mut expressions = Expressions::new(program.memory.big_endian(), reader.word());
     follow(program, reader, &path, (&mut expressions, &mut Vec::new()), false)?;
     let value = expressions.get(register);
     Evaluation::new(&expressions, program).value(value)
@@ -247,7 +252,7 @@ fn table(
     };
     let inner = parts.filter(|part| *part != guard.condition && !expressions.is_constant(*part));
     let index = inner.into_iter().find_map(decides)?;
-    let otherwise = Some(guard.otherwise);
+    let otherwise = (Some(guard.otherwise), true);
     cases(program, expressions, &mut evaluation, destination, index, otherwise)
 }
 
@@ -274,29 +279,34 @@ fn range(
     bounded.then_some(Index { part, first, count })
 }
 
-/// The destinations for every index that a mask lets through.
+/// The destinations for every index that a mask lets through, and whether the code masks the
+/// index itself; otherwise it is a byte, and the table may end before its last value.
 fn masked_table(
     program: &Program,
     expressions: &Expressions,
     destination: NodeId,
-) -> Option<JumpTable> {
+) -> Option<(JumpTable, bool)> {
     let mut evaluation = Evaluation::new(expressions, program);
     expressions.parts(destination).into_iter().find_map(|index| {
-        let count = expressions.masked(index)?.checked_add(1)?;
+        let (mask, bounded) = expressions.masked(index)?;
+        let count = mask.checked_add(1)?;
         let fits = count.is_power_of_two() && (2..=ENTRIES).contains(&count);
         let index = Index { part: index, first: 0, count };
-        fits.then(|| cases(program, expressions, &mut evaluation, destination, index, None))?
+        let cases =
+            || cases(program, expressions, &mut evaluation, destination, index, (None, bounded));
+        fits.then(cases).flatten().map(|table| (table, bounded))
     })
 }
 
-/// The destinations for the first values of an index, if code can be at all of them.
+/// The destinations for the first values of an index, if code can be at all of them, or else as
+/// far as code can be where not all are wanted.
 fn cases(
     program: &Program,
     expressions: &Expressions,
     evaluation: &mut Evaluation<'_>,
     destination: NodeId,
     Index { part, first, count }: Index,
-    otherwise: Option<u64>,
+    (otherwise, all): (Option<u64>, bool),
 ) -> Option<JumpTable> {
     let mut cases = Vec::with_capacity(count as usize);
     let mut loads = Vec::new();
@@ -304,18 +314,53 @@ fn cases(
     for step in 0..count {
         let value = first.wrapping_add(step) & mask;
         evaluation.set(part, value);
-        let target = code_at(program, evaluation.value(destination)?)?;
+        let target = evaluation.value(destination).and_then(|target| code_at(program, target));
+        let target = match target {
+            None if !all => break,
+            target => target?,
+        };
         cases.push((expressions.before_offset(part, value), Address::ram(target)));
         loads.push(evaluation.take_loads());
     }
-    let (_, one) = cases.first()?;
-    if cases.iter().all(|(_, target)| target == one) {
+    if leads_to_one(&cases) {
         return None;
     }
     let default = otherwise.map(Address::ram);
     let default = default.filter(|place| cases.iter().all(|(_, target)| target != place));
     let tables = runs(&loads);
     Some(JumpTable { from: Address::MIN, cases, default, tables })
+}
+
+/// Whether there is no choice between some cases.
+fn leads_to_one(cases: &[(u64, Address)]) -> bool {
+    cases.first().is_none_or(|(_, one)| cases.iter().all(|(_, target)| target == one))
+}
+
+/// A table without the entries from some place on, and from the first on that leads out of the
+/// code of its function or into the middle of an instruction; `None` if no choice is left.
+pub(crate) fn shortened(
+    program: &Program,
+    table: JumpTable,
+    end: Option<Address>,
+    code: &AddressRange,
+) -> Option<JumpTable> {
+    let JumpTable { from, mut cases, default, mut tables } = table;
+    let starts_here = |at: Address| {
+        let known = program.listing.instruction_containing(at);
+        known.is_none_or(|(start, _)| start == at)
+    };
+    let own = |(_, at): &(u64, Address)| code.contains(*at) && starts_here(*at);
+    let mut count = cases.iter().take_while(|case| own(case)).count();
+    if let ([(first, size, _)], Some(end)) = (&tables[..], end) {
+        let room = end.distance_from(*first).unwrap_or(0) / u64::from((*size).max(1));
+        count = count.min(usize::try_from(room).unwrap_or(usize::MAX));
+    }
+    cases.truncate(count);
+    for (_, _, entries) in &mut tables {
+        *entries = (*entries).min(count as u32);
+    }
+    let chooses = !leads_to_one(&cases);
+    chooses.then_some(JumpTable { from, cases, default, tables })
 }
 
 /// The tables that were read, case by case: for each read that differs between the cases, the

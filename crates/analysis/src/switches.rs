@@ -4,10 +4,13 @@
 use crate::code::CodeReader;
 use crate::explore::Explorer;
 use crate::jump_tables::{self, Jump};
-use crate::pass::Stopped;
-use decompiler::{JumpTable, Language, Limits};
-use program::{Address, Program, RefType, SourceType};
+use crate::pass::{Analysis, Stopped};
+use crate::unwind;
+use decompiler::{JumpTable, Limits};
+use program::{Address, AddressRange, Program, RefType, SourceType};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{self, Unbounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,14 +19,41 @@ use std::time::Duration;
 const ROUNDS: usize = 8;
 /// Most time for one function.
 const LIMIT: Duration = Duration::from_secs(5);
+/// Longest code in bytes that the decompiler is asked about where its answers are rare.
+const LONGEST: u64 = 0x2000;
 
-/// What the decompiler told about computed jumps, kept while a program is analysed: asking
+/// What was told about computed jumps, kept while a program is analysed: asking the decompiler
 /// is dear, and it answers for all jumps of a function at once.
 #[derive(Default)]
 pub(crate) struct Told {
     tables: BTreeMap<Address, JumpTable>,
-    /// Functions that it was asked about.
+    /// Functions that the decompiler was asked about.
     asked: BTreeSet<u64>,
+    /// The code of the functions that the exception tables describe, in order of address.
+    framed: OnceCell<Vec<AddressRange>>,
+}
+
+impl Told {
+    /// The code that a jump belongs to: that of its function's frame, or else what lies between
+    /// the functions known around it.
+    fn code_around(&self, program: &Program, jump: Address) -> AddressRange {
+        let framed = self.framed.get_or_init(|| {
+            let mut framed: Vec<AddressRange> =
+                unwind::frames(program).into_iter().map(|frame| frame.body).collect();
+            framed.sort_unstable_by_key(|range| range.start);
+            framed
+        });
+        let before = framed.partition_point(|range| range.start <= jump).checked_sub(1);
+        let frame = before.map(|index| framed[index]).filter(|range| range.contains(jump));
+        frame.unwrap_or_else(|| {
+            let start = program.functions.range(..=jump).next_back().map_or(jump, |f| f.entry);
+            let last = Address { space: jump.space, offset: u64::MAX };
+            let after = (Bound::Excluded(jump), Bound::Included(last));
+            let next = program.functions.range(after).next();
+            let end = next.and_then(|function| function.entry.checked_sub(1));
+            AddressRange { start, end: end.unwrap_or(last) }
+        })
+    }
 }
 
 /// Resolves computed jumps until none is left that can be. Cost: one flow
@@ -59,7 +89,7 @@ fn resolve_open(
         // Nobody gave up on the hopeless ones yet: their functions may return as well.
         let analysis = explorer.so_far(&open | &hopeless);
         analysis.check()?;
-        let (mut found, open) = look(analysis.program, analysis.language, open, &mut hopeless);
+        let (mut found, open) = look(analysis, open, &mut hopeless, known);
         let (program, told) = (&mut *analysis.program, &mut *analysis.told);
         ask(program, analysis.decompiler, told, &open);
         for (function, at) in open {
@@ -108,29 +138,50 @@ fn ask(
 /// Resolves what the code just before each jump tells. What is left may be a table that only
 /// the decompiler can read.
 fn look(
-    program: &Program,
-    language: &Language,
+    analysis: &Analysis<'_>,
     open: BTreeSet<(u64, u64)>,
     hopeless: &mut BTreeSet<(u64, u64)>,
+    known: &BTreeMap<Address, JumpTable>,
 ) -> (Vec<Found>, BTreeSet<(u64, u64)>) {
+    let Analysis { program, language, told, .. } = analysis;
     let mut reader = CodeReader::new(language);
     // Code of other processors finds its tables by registers that were set long before.
     let self_contained =
         matches!(language.processor(), "x86" | "AARCH64" | "RISCV") && language.pointer_size() == 8;
     let convention = language.default_convention().and_then(|name| language.convention(name));
     let preserved = convention.map_or(&[][..], |convention| &convention.preserved);
-    let mut resolved = Vec::new();
+    let mut resolved: Vec<Found> = Vec::new();
+    let mut by_byte: Vec<Found> = Vec::new();
     let mut rest = BTreeSet::new();
     for (function, at) in open {
         let places = (Address::ram(function), Address::ram(at));
+        let long = || told.code_around(program, places.1).len() > LONGEST;
         match jump_tables::look_at(program, &mut reader, preserved, places) {
             Jump::Table(table) => resolved.push((function, table)),
+            Jump::ByByte(table) => by_byte.push((function, table)),
             Jump::Pointer if self_contained => {
+                hopeless.insert((function, at));
+            }
+            Jump::Perhaps if self_contained && long() => {
                 hopeless.insert((function, at));
             }
             Jump::Pointer | Jump::Perhaps => {
                 rest.insert((function, at));
             }
+        }
+    }
+    let tables = [&resolved, &by_byte].into_iter().flatten().map(|(_, table)| table);
+    let starts = tables.chain(known.values()).flat_map(|table| &table.tables);
+    let starts: BTreeSet<Address> = starts.map(|(first, _, _)| *first).collect();
+    for (function, table) in by_byte {
+        let at = table.from;
+        let first = table.tables.first().map(|(first, _, _)| *first);
+        // One table ends where the next one starts.
+        let end = first.and_then(|first| starts.range((Bound::Excluded(first), Unbounded)).next());
+        let code = told.code_around(program, at);
+        match jump_tables::shortened(program, table, end.copied(), &code) {
+            Some(table) => resolved.push((function, table)),
+            None => _ = hopeless.insert((function, at.offset)),
         }
     }
     (resolved, rest)

@@ -20,6 +20,27 @@ const WIDE: (u64, &str) = (
     "0f b6 07  48 8d 15 f6 1f 00 00  48 63 04 82  48 01 d0  ff e0 90",
     // movzx eax,byte [rdi]; lea rdx,[3100]; movsxd rax,[rdx+rax*4]; add rax,rdx; 1111 jmp rax; nop
 );
+/// A byte chooses between the entries of a table behind which another function's table lies.
+const NEIGHBOURS: [(u64, &str); 2] = [
+    (
+        0x1700,
+        "0f b6 07  48 8d 15 f6 1f 00 00  48 63 04 82  48 01 d0  ff e0 90",
+        // as above, by the table at 3700
+    ),
+    (
+        0x1738,
+        "0f b6 07  48 8d 15 d6 1f 00 00  48 63 04 82  48 01 d0  ff e0 90",
+        // as above, by the table at 3718
+    ),
+];
+/// The low byte of a register is read, then all of it is compared and the byte chooses.
+const BYTE_FIRST: (u64, &str) = (
+    0x1200,
+    "48 0f be f7  8d 47 e0  3c 05  77 3d  40 0f be c7  83 e8 20  48 98  48 8d 0d e5 1f 00 00 \
+     48 63 04 81  48 01 c8  ff e0",
+    // movsx rsi,dil; lea eax,[rdi-20h]; cmp al,5; ja 1248; movsx eax,dil; sub eax,20h; cdqe
+    // lea rcx,[3200]; movsxd rax,[rcx+rax*4]; add rax,rcx; 1222 jmp rax
+);
 /// Distances from the image's base are taken out of a table somewhere in it.
 const FROM_BASE: (u64, &str) = (
     0x40_1000,
@@ -77,6 +98,39 @@ fn a_byte_chooses_between_256_ways_without_a_comparison() {
     let blocks = [(WIDE.0, code), (0x3100, table(0x3100, 0x1114, entries))];
     let program = analysed(&blocks, &[WIDE.0]);
     assert_eq!(destinations(&program, 0x1111), every_sixth(0x1114, 6));
+}
+
+#[test]
+fn a_table_that_a_byte_chooses_from_ends_where_it_leads_out_of_its_function() {
+    let [(first, code), _] = NEIGHBOURS;
+    let code = [bytes(code), cases(6)].concat();
+    let other = (0x1900, cases(2));
+    let entries = [table(0x3700, 0x1714, 0..6), table(0x3700, 0x1900, [0, 1, 0, 1].into_iter())];
+    let blocks = [(first, code), other, (0x3700, [entries.concat(), vec![0; 0x400]].concat())];
+    let program = analysed(&blocks, &[first, 0x1900]);
+    assert_eq!(destinations(&program, 0x1711), every_sixth(0x1714, 6));
+}
+
+#[test]
+fn a_table_that_a_byte_chooses_from_ends_where_the_next_one_starts() {
+    let code: Vec<u8> =
+        NEIGHBOURS.iter().flat_map(|(_, code)| [bytes(code), cases(6)].concat()).collect();
+    // Read as an entry of the first table, the first one of the second leads to 1734.
+    let entries = [table(0x3700, 0x1714, 0..6), table(0x3718, 0x174c, 0..6)].concat();
+    let blocks = [(0x1700, code), (0x3700, [entries, vec![0; 0x400]].concat())];
+    let program = analysed(&blocks, &[0x1700, 0x1738]);
+    assert_eq!(destinations(&program, 0x1711), every_sixth(0x1714, 6));
+    assert_eq!(destinations(&program, 0x1749), every_sixth(0x174c, 6));
+}
+
+#[test]
+fn what_bounds_a_register_bounds_its_low_byte_that_was_read_before() {
+    let mut code = bytes(BYTE_FIRST.1);
+    code.extend(cases(6));
+    code.extend(bytes("31 c0 c3"));
+    let entries = table(0x3200, 0x1224, 0..6);
+    let program = analysed(&[(BYTE_FIRST.0, code), (0x3200, entries)], &[BYTE_FIRST.0]);
+    assert_eq!(destinations(&program, 0x1222), every_sixth(0x1224, 6));
 }
 
 #[test]

@@ -69,6 +69,10 @@ impl SleighArchitectureHooks for EngineHooks {
     }
 }
 
+/// New functions that an engine for flow is told of one by one: its maps are arrays, and each
+/// function moves all behind it.
+const FEW: usize = 64;
+
 /// What a run goes by, apart from the engine's own state.
 struct Scene<'a> {
     watch: &'a Watch,
@@ -143,7 +147,15 @@ impl Engine {
             && Arc::ptr_eq(&known.info, &program.info)
             && known.memory.same(&program.memory)
             && known.modes.same(&program.modes)
-            && (purpose == Purpose::Flow || self.knows_names(program))
+            && match purpose {
+                Purpose::Text => self.knows_names(program),
+                Purpose::Flow => self.behind(program) <= FEW,
+            }
+    }
+
+    /// Functions found since the engine was told of all.
+    fn behind(&self, program: &Program) -> usize {
+        program.functions.len().saturating_sub(self.snapshot.functions.len())
     }
 
     fn knows_names(&self, program: &Program) -> bool {

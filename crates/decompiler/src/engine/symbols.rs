@@ -25,6 +25,8 @@ const MAX_NAMESPACES: usize = 32;
 pub(crate) struct Symbols {
     space: SpaceRef,
     global: ScopeId,
+    /// Whether functions are known by their names; flow needs none.
+    named: bool,
     pub(crate) functions: HashMap<Place, EngineSymbol>,
     /// Data and labels.
     places: HashMap<Place, EngineSymbol>,
@@ -48,6 +50,7 @@ impl Symbols {
         let mut symbols = Symbols {
             space: space.ok_or_else(|| missing("code space"))?,
             global: global.ok_or_else(|| missing("global scope"))?,
+            named: purpose == Purpose::Text,
             functions: HashMap::new(),
             places: HashMap::new(),
             scopes: HashMap::new(),
@@ -158,6 +161,12 @@ impl Symbols {
         entry: Place,
         address: &Address,
     ) -> Result<EngineSymbol> {
+        if !self.named {
+            let name = format!("f_{:x}_{:x}", entry.space.0, entry.offset);
+            let symbol = Database::scope_add_function(architecture, self.global, address, &name)?;
+            self.functions.insert(entry, symbol);
+            return Ok(symbol);
+        }
         let name = program.function_name(entry);
         let scope = self.scope(architecture, program, program.function_namespace(entry))?;
         let raw: String = name.chars().take(2000).filter(|c| !c.is_control()).collect();
