@@ -2,14 +2,14 @@
 //!
 //! Every entry is looked at a bounded number of times.
 
-mod functions;
+pub(crate) mod functions;
 mod sections;
 mod separate;
 mod source;
 mod tables;
 mod types;
 mod units;
-mod variables;
+pub(crate) mod variables;
 
 use crate::pass::{Analysis, Stopped};
 use decompiler::Language;

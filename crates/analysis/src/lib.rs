@@ -27,6 +27,7 @@ mod no_return;
 mod operands;
 mod parameter_ids;
 mod pass;
+pub mod pdb;
 mod process_entry;
 mod prototypes;
 mod reaching;
@@ -44,7 +45,7 @@ pub mod unwind;
 mod values;
 
 pub use make::{MakeError, make_function};
-pub use pass::{Analysis, Monitor, PASSES, Pass, Stopped, run};
+pub use pass::{Analysis, Monitor, PASSES, Pass, Stopped, run, run_with_pdb};
 
 #[cfg(test)]
 mod truth;

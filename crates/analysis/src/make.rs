@@ -75,7 +75,7 @@ fn make(
     (entry, mode, body): (Address, u8, Option<AddressRange>),
 ) -> Result<Result<(), MakeError>, Stopped> {
     let told = &mut Told::default();
-    let mut analysis = Analysis { program, language, decompiler, told, monitor };
+    let mut analysis = Analysis { program, language, pdb: None, decompiler, told, monitor };
     let mut explorer = Explorer::new(&mut analysis);
     explorer.explore(entry.offset, mode)?;
     crate::switches::resolve(&mut explorer)?;

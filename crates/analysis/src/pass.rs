@@ -3,6 +3,7 @@
 use crate::switches::Told;
 use decompiler::{Decompiler, Language};
 use program::Program;
+use std::path::Path;
 
 /// Why a run ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +34,8 @@ pub struct Analysis<'a> {
     pub program: &'a mut Program,
     /// The program's processor.
     pub language: &'a Language,
+    /// The PDB file that somebody chose for it.
+    pub(crate) pdb: Option<&'a Path>,
     /// Follows flow where only a decompiler can tell where it leads.
     pub(crate) decompiler: &'a Decompiler,
     /// What it told so far.
@@ -73,6 +76,11 @@ pub const PASSES: &[Pass] = &[
             crate::unwind::mark_up(analysis.program);
             Ok(())
         },
+    },
+    Pass {
+        name: "PDB Universal",
+        description: "Takes names, types, prototypes and variables out of the PDB file of a Windows program.",
+        run: crate::pdb::run,
     },
     Pass {
         name: "Demangler GNU",
@@ -158,6 +166,17 @@ pub fn run(
     selected: Option<&[String]>,
     monitor: &mut dyn Monitor,
 ) -> Result<(), Stopped> {
+    run_with_pdb(program, language, selected, None, monitor)
+}
+
+/// Runs the selected passes with a PDB file in place of the one that lies beside the program.
+pub fn run_with_pdb(
+    program: &mut Program,
+    language: &Language,
+    selected: Option<&[String]>,
+    pdb: Option<&Path>,
+    monitor: &mut dyn Monitor,
+) -> Result<(), Stopped> {
     let wanted = |pass: &Pass| selected.is_none_or(|s| s.iter().any(|name| name == pass.name));
     if let Some(unknown) =
         selected.unwrap_or_default().iter().find(|name| PASSES.iter().all(|p| p.name != *name))
@@ -173,6 +192,7 @@ pub fn run(
         let mut analysis = Analysis {
             program: &mut *program,
             language,
+            pdb,
             decompiler: &decompiler,
             told: &mut told,
             monitor: &mut *monitor,

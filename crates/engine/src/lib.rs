@@ -15,6 +15,7 @@ pub use project::{ProjectChoice, SaveError};
 pub use session::{Busy, Session, WriteError};
 pub use signature::bytes_type;
 
+pub use analysis::pdb::{PdbError, PdbIdentity, identify};
 pub use analysis::{MakeError, PASSES, make_function};
 pub use declarations;
 pub use decompiler;

@@ -3,6 +3,7 @@
 
 use crate::Session;
 use crate::project::{Opened, ProjectChoice};
+use analysis::pdb::{PdbError, check_program, identify};
 use decompiler::Language;
 use loader::{Format, LoadError, LoadOptions};
 use program::{Program, ProgramInfo};
@@ -25,6 +26,8 @@ const HEADERLESS: [&str; 3] = ["Raw Binary", "Intel Hex", "Motorola Hex"];
 pub struct OpenOptions {
     /// Format, language and base, where they are not to be detected.
     pub load: LoadOptions,
+    /// The PDB file to analyse a Windows program with, whatever lies beside it.
+    pub pdb: Option<PathBuf>,
     /// Where edits and analysis are kept.
     pub project: ProjectChoice,
     /// Look only: the project is neither claimed nor written.
@@ -72,6 +75,9 @@ pub enum OpenError {
         /// The reason.
         source: decompiler::LanguageError,
     },
+    /// The chosen PDB file cannot be used.
+    #[error("pdb: {0}")]
+    Pdb(#[from] PdbError),
     /// Its project cannot be used.
     #[error(transparent)]
     Project(#[from] StoreError),
@@ -122,14 +128,15 @@ impl Session {
             return Session::with_project(program, opened).map_err(language);
         }
         let sha256 = hex(&Sha256::digest(&bytes));
-        let mut place = Place::of(path, &sha256, options)?;
+        let asked = load_record(options)?;
+        let mut place = Place::of(path, &sha256, options, &asked)?;
         if let Some(project) = place.project.as_mut().filter(|project| project.exists()) {
             let (mut program, record) = project.load(Some((&bytes, &sha256)))?;
             let location = project.path().to_owned();
             if record.load.file_sha256 != sha256 {
                 return Err(OpenError::OtherContent { path: path.to_owned(), project: location });
             }
-            check_options(&record.load, &options.load, &location)?;
+            check_options(&record.load, &asked, &location)?;
             let full = absolute(path);
             if program.info.executable_path != full {
                 Arc::make_mut(&mut program.info).executable_path = full;
@@ -138,7 +145,11 @@ impl Session {
             return Session::with_project(program, opened).map_err(language);
         }
         let program = load(path, bytes, options)?;
-        let opened = place.opened(options, load_record(sha256, &options.load), None);
+        if options.pdb.is_some() {
+            check_program(&program)?;
+        }
+        let record = LoadRecord { file_sha256: sha256, ..asked };
+        let opened = place.opened(options, record, None);
         Session::with_project(program, opened).map_err(language)
     }
 }
@@ -194,7 +205,7 @@ fn open_project(path: &Path, options: &OpenOptions) -> Result<(Program, Opened),
     let project =
         place.project.as_mut().ok_or_else(|| StoreError::NotAProject { path: path.to_owned() })?;
     let (program, record) = project.load(None)?;
-    check_options(&record.load, &options.load, path)?;
+    check_options(&record.load, &load_record(options)?, path)?;
     place.notices.extend(changed_since(&program, &record));
     if !keeps {
         place.project = None;
@@ -225,12 +236,17 @@ struct Place {
 }
 
 impl Place {
-    fn of(path: &Path, sha256: &str, options: &OpenOptions) -> Result<Place, OpenError> {
+    fn of(
+        path: &Path,
+        sha256: &str,
+        options: &OpenOptions,
+        asked: &LoadRecord,
+    ) -> Result<Place, OpenError> {
         let (file, chosen) = match &options.project {
             ProjectChoice::None => return Ok(Place::default()),
             ProjectChoice::File(file) => (file.clone(), true),
             ProjectChoice::Folder(folder) => {
-                (folder::project_of(folder, path, sha256, &options.load), false)
+                (folder::project_of(folder, path, sha256, asked), false)
             }
         };
         let mut place = if options.read_only {
@@ -276,13 +292,14 @@ impl Place {
         restored: Option<store::AnalysisRecord>,
     ) -> Opened {
         let Place { project, notices } = self;
-        Opened { project, read_only: options.read_only, load, restored, notices }
+        let (read_only, pdb) = (options.read_only, options.pdb.clone());
+        Opened { project, read_only, load, pdb, restored, notices }
     }
 }
 
 /// The folder that keeps the projects of files, one per content.
 mod folder {
-    use super::{LoadOptions, absolute};
+    use super::{LoadRecord, absolute};
     use std::path::{Path, PathBuf};
 
     /// How project files end.
@@ -300,7 +317,7 @@ mod folder {
         folder: &Path,
         file: &Path,
         sha256: &str,
-        load: &LoadOptions,
+        load: &LoadRecord,
     ) -> PathBuf {
         let ending = format!("-{}{}{ENDING}", &sha256[..DIGITS], variant(load));
         let known = names(folder).find(|name| name.ends_with(&ending));
@@ -340,45 +357,50 @@ mod folder {
     }
 
     /// What tells one way to load a file from others, as part of a name.
-    fn variant(load: &LoadOptions) -> String {
+    fn variant(load: &LoadRecord) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
-        let parts = super::arguments(&super::load_record(String::new(), load));
+        let parts = super::arguments(load);
         let parts = parts.into_iter().filter_map(|(_, part)| part);
         parts.map(|part| format!("-{}", part.chars().map(plain).collect::<String>())).collect()
     }
 }
 
-fn load_record(file_sha256: String, load: &LoadOptions) -> LoadRecord {
-    LoadRecord {
-        file_sha256,
+/// What was asked for; of a PDB file what tells it from others, wherever it lies.
+fn load_record(options: &OpenOptions) -> Result<LoadRecord, PdbError> {
+    let load = &options.load;
+    let pdb = options.pdb.as_deref().map(identify).transpose()?;
+    Ok(LoadRecord {
+        file_sha256: String::new(),
         language: load.language.clone(),
         compiler_spec: load.compiler_spec.clone(),
         base: load.base,
         format: (load.format != Format::Auto).then(|| load.format.to_string()),
         member: load.member.clone(),
-    }
+        pdb: pdb.map(|identity| identity.to_string()),
+    })
 }
 
 /// What was asked for, argument by argument.
-fn arguments(load: &LoadRecord) -> [(&'static str, Option<String>); 5] {
+fn arguments(load: &LoadRecord) -> [(&'static str, Option<String>); 6] {
     [
         ("loader", load.format.clone()),
         ("language", load.language.clone()),
         ("compiler specification", load.compiler_spec.clone()),
         ("base", load.base.map(|base| format!("{base:#x}"))),
         ("member", load.member.clone()),
+        ("pdb", load.pdb.clone()),
     ]
 }
 
 /// Arguments that a project was made with stay in force: others cannot be met any more.
-fn check_options(made: &LoadRecord, asked: &LoadOptions, project: &Path) -> Result<(), OpenError> {
-    let asked = load_record(String::new(), asked);
-    for ((argument, made), (_, asked)) in arguments(made).into_iter().zip(arguments(&asked)) {
+fn check_options(made: &LoadRecord, asked: &LoadRecord, project: &Path) -> Result<(), OpenError> {
+    for ((argument, made), (_, asked)) in arguments(made).into_iter().zip(arguments(asked)) {
         if asked.is_none() || asked == made {
             continue;
         }
         let made_with = match made {
             Some(made) => format!("{argument} {made}"),
+            None if argument == "pdb" => "no chosen PDB file".to_owned(),
             None => format!("the {argument} that the file tells"),
         };
         return Err(OpenError::OtherOptions { project: project.to_owned(), made_with, argument });

@@ -44,6 +44,7 @@ pub(crate) struct Keeping {
     claimed: bool,
     read_only: bool,
     load: LoadRecord,
+    pub(crate) pdb: Option<PathBuf>,
     /// What needs no saving: the state saved last, or the one that loading the
     /// file gives. Apart from `project`, so that asking never waits for a save.
     known: Mutex<Option<(Program, AnalysisRecord)>>,
@@ -59,6 +60,8 @@ pub(crate) struct Opened {
     pub project: Option<Project>,
     pub read_only: bool,
     pub load: LoadRecord,
+    /// The PDB file to analyse the program with.
+    pub pdb: Option<PathBuf>,
     /// The analysis of a restored program.
     pub restored: Option<AnalysisRecord>,
     pub notices: Vec<String>,
@@ -76,6 +79,7 @@ impl Keeping {
             project: Mutex::new(opened.project),
             read_only: opened.read_only,
             load: opened.load,
+            pdb: opened.pdb,
             known: Mutex::new(Some((program.clone(), analysis))),
             unfinished: Mutex::new(None),
             notices: opened.notices,

@@ -205,7 +205,9 @@ impl Session {
             published: std::time::Instant::now(),
         };
         let run = catch_unwind(AssertUnwindSafe(|| {
-            analysis::run(&mut working, self.language(), passes.as_deref(), &mut monitor)
+            let pdb = self.inner.keeping.pdb.as_deref();
+            let passes = passes.as_deref();
+            analysis::run_with_pdb(&mut working, self.language(), passes, pdb, &mut monitor)
         }));
         match run {
             Ok(outcome) => {

@@ -33,7 +33,8 @@ pub fn open(config: &Config) -> anyhow::Result<Session> {
         ProjectPlace::File(file) => ProjectChoice::File(file.clone()),
         ProjectPlace::Default => default_folder(),
     };
-    Ok(Session::open(file, &OpenOptions { load, project, read_only: config.read_only })?)
+    let (pdb, read_only) = (opening.pdb.clone(), config.read_only);
+    Ok(Session::open(file, &OpenOptions { load, pdb, project, read_only })?)
 }
 
 /// Where projects are kept when nobody says where.

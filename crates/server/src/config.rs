@@ -170,6 +170,8 @@ pub struct Opening {
     pub language: Option<String>,
     /// Image base.
     pub base: Option<u64>,
+    /// PDB file of a Windows program.
+    pub pdb: Option<PathBuf>,
     /// Which loader reads it.
     pub loader: LoaderChoice,
     /// Where edits and analysis are kept.

@@ -18,6 +18,8 @@ pub struct LoadRecord {
     pub format: Option<String>,
     /// The member of an archive asked for.
     pub member: Option<String>,
+    /// What tells the PDB file asked for from others.
+    pub pdb: Option<String>,
 }
 
 /// The last analysis.

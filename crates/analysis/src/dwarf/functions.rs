@@ -407,7 +407,7 @@ fn apply(
 }
 
 /// A name that no other variable of the function has.
-fn unused(names: &mut HashSet<String>, name: String) -> String {
+pub(crate) fn unused(names: &mut HashSet<String>, name: String) -> String {
     let mut candidate = name.clone();
     let mut number = 0;
     while !names.insert(candidate.clone()) {
@@ -418,7 +418,7 @@ fn unused(names: &mut HashSet<String>, name: String) -> String {
 }
 
 /// Whether a value comes back in memory that the caller provides.
-fn is_returned_by_pointer(program: &Program, returned: TypeId) -> bool {
+pub(crate) fn is_returned_by_pointer(program: &Program, returned: TypeId) -> bool {
     use program::TypeKind::{Struct, Union};
     let types = &program.types;
     let kind = types.get(types.resolve(returned)).map(|t| &t.kind);

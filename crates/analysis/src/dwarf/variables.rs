@@ -36,7 +36,13 @@ pub(super) fn define<'a>(program: &mut Program, types: &mut Types<'_, 'a>, entry
 }
 
 /// The references that the pointers in a variable are.
-fn refer(program: &mut Program, at: Address, data_type: TypeId, left: &mut usize, depth: usize) {
+pub(crate) fn refer(
+    program: &mut Program,
+    at: Address,
+    data_type: TypeId,
+    left: &mut usize,
+    depth: usize,
+) {
     let id = program.types.resolve(data_type);
     let Some(kind) = program.types.get(id).map(|t| t.kind.clone()) else { return };
     if depth > NESTED || *left == 0 {

@@ -277,6 +277,7 @@ fn opening(command: Command, words: &Words) -> Checked<Opening> {
         )?,
         language: words.get("language").map(str::to_owned),
         base,
+        pdb: words.get("pdb").map(PathBuf::from),
         loader: choice(
             words,
             "loader",

@@ -102,6 +102,12 @@ pub const KEYS: &[Key] = &[
         "Language to use in place of the detected one, such as x86:LE:64:default.",
     ),
     key("base", "ADDRESS", ALL, "Image base, hexadecimal."),
+    key(
+        "pdb",
+        "FILE",
+        ALL,
+        "PDB file of a Windows program (default: the one that the program names, if it lies beside it).",
+    ),
     key("loader", "auto|elf|pe|macho|raw", ALL, "File format (default auto)."),
     key(
         "project",

@@ -79,7 +79,8 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
     let DataOrganization { pointer, long, wide_char, long_double } = program.types.organization();
     let AnalysisRecord { analyzed, kind, state, task_id, started, finished, message } =
         &record.analysis;
-    let LoadRecord { file_sha256, language, compiler_spec, base, format, member } = &record.load;
+    let LoadRecord { file_sha256, language, compiler_spec, base, format, member, pdb } =
+        &record.load;
     let int = |number: u32| Value::Int(i64::from(number));
     vec![
         ("name", Value::text(name)),
@@ -116,6 +117,7 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
         ("load_base", base.map_or(Value::Null, |base| Value::Int(base as i64))),
         ("load_format", Value::maybe(format.as_ref())),
         ("load_member", Value::maybe(member.as_ref())),
+        ("load_pdb", Value::maybe(pdb.as_ref())),
     ]
 }
 
@@ -273,6 +275,13 @@ impl Values {
             base: self.maybe_int("load_base")?.map(|base| base as u64),
             format: self.maybe_text("load_format")?,
             member: self.maybe_text("load_member")?,
+            // Projects of before do not know it.
+            pdb: self
+                .0
+                .contains_key("load_pdb")
+                .then(|| self.maybe_text("load_pdb"))
+                .transpose()?
+                .flatten(),
         })
     }
 }
