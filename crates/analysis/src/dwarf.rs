@@ -3,9 +3,11 @@
 //! Every entry is looked at a bounded number of times.
 
 pub(crate) mod functions;
+mod load;
 mod sections;
 mod separate;
 mod source;
+mod split;
 mod tables;
 mod types;
 mod units;
@@ -13,14 +15,9 @@ pub(crate) mod variables;
 
 use crate::pass::{Analysis, Stopped};
 use decompiler::Language;
-use gimli::{
-    DebuggingInformationEntry, DwarfSections, EndianSlice, EntriesTreeNode, RunTimeEndian,
-};
-use object::{Object, ObjectSection};
+use gimli::{DebuggingInformationEntry, Dwarf, EndianSlice, EntriesTreeNode, RunTimeEndian};
+use load::{Loaded, Sections};
 use program::{Address, Program};
-use sections::Expander;
-use std::convert::Infallible;
-use std::path::Path;
 use std::rc::Rc;
 use types::Types;
 use units::Units;
@@ -30,8 +27,6 @@ type Bytes<'d> = EndianSlice<'d, RunTimeEndian>;
 /// One entry of a unit.
 type Entry<'e, 'd> = DebuggingInformationEntry<'e, 'e, Bytes<'d>>;
 
-/// Bytes of one section that are looked at.
-const LARGEST: u64 = 1 << 30;
 /// Entries nested deeper than this are left alone.
 const DEEPEST: usize = 48;
 /// Units between two reports of progress.
@@ -39,69 +34,33 @@ const STEP: usize = 16;
 
 /// Runs the pass.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
-    let language = analysis.language.clone();
-    let Some(sections) = load(analysis.program) else { return Ok(()) };
+    let Some(loaded) = load::load(analysis.program, analysis.files, &mut |_, _, _| {}) else {
+        return Ok(());
+    };
+    read(analysis, &loaded)?;
+    analysis.step(1.0)
+}
+
+fn read(analysis: &mut Analysis<'_>, loaded: &Loaded) -> Result<(), Stopped> {
     let endian = match analysis.program.memory.big_endian() {
         true => RunTimeEndian::Big,
         false => RunTimeEndian::Little,
     };
-    let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
-    let units = Units::new(dwarf, None, shift(analysis.program));
-    read_units(analysis, &language, &units)?;
-    analysis.step(1.0)
-}
-
-/// The sections of the program, or of the file that holds them in its place; `None` without any.
-fn load(program: &mut Program) -> Option<DwarfSections<Vec<u8>>> {
-    let mut expander = Expander::new(program.memory.big_endian());
-    let has = |name| program.memory.block_named(name).is_some();
-    let sections = if has(".debug_info") || has(".zdebug_info") {
-        Some(collect(&mut expander, |name| stored(program, name)))
-    } else {
-        separate::find(program, &mut expander.warnings)
-            .and_then(|(path, bytes)| of_file(&mut expander, &path, &bytes))
-    };
-    for warning in expander.warnings {
-        if !program.info.warnings.contains(&warning) {
-            program.warn(warning);
+    let shared = || loaded.shared.as_ref().map(|sections| borrowed(sections, endian));
+    let whole = || {
+        let mut dwarf = borrowed(&loaded.sections, endian);
+        if let Some(shared) = shared() {
+            dwarf.set_sup(shared);
         }
-    }
-    sections
-}
-
-/// The sections of a separate file.
-fn of_file(expander: &mut Expander, path: &Path, bytes: &[u8]) -> Option<DwarfSections<Vec<u8>>> {
-    let Ok(file) = object::File::parse(bytes) else {
-        expander.warnings.push(format!("DWARF: {} is no object file", path.display()));
-        return None;
+        dwarf
     };
-    let section = |name: &str| Some(file.section_by_name(name)?.data().ok()?.to_vec());
-    Some(collect(expander, section))
+    let units = Units::new(whole(), shared(), shift(analysis.program));
+    read_units(analysis, &units)?;
+    split::read(analysis, &units, &whole(), loaded.path.as_deref())
 }
 
-/// Sections by their names, under either of which they may be stored.
-fn collect(
-    expander: &mut Expander,
-    stored: impl Fn(&str) -> Option<Vec<u8>>,
-) -> DwarfSections<Vec<u8>> {
-    let section = |id: gimli::SectionId| -> Result<Vec<u8>, Infallible> {
-        let old = id.name().replacen(".debug", ".zdebug", 1);
-        let found = [id.name(), &old].into_iter().find_map(|name| Some((name, stored(name)?)));
-        Ok(found.map(|(name, bytes)| expander.expand(name, bytes)).unwrap_or_default())
-    };
-    match DwarfSections::load(section) {
-        Ok(sections) => sections,
-        Err(never) => match never {},
-    }
-}
-
-/// The bytes of a section of the program.
-fn stored(program: &Program, name: &str) -> Option<Vec<u8>> {
-    let block = program.memory.block_named(name)?;
-    let mut bytes = vec![0u8; block.length.min(LARGEST) as usize];
-    let read = program.memory.read(block.start, &mut bytes).unwrap_or(0);
-    bytes.truncate(read);
-    Some(bytes)
+fn borrowed(sections: &Sections, endian: RunTimeEndian) -> Dwarf<Bytes<'_>> {
+    sections.borrow(|bytes| EndianSlice::new(bytes, endian))
 }
 
 /// How far the image is from the addresses that the file speaks of.
@@ -114,14 +73,11 @@ fn shift(program: &Program) -> u64 {
 }
 
 /// Reads the units of one file and of those that it speaks of.
-fn read_units(
-    analysis: &mut Analysis<'_>,
-    language: &Language,
-    units: &Units<'_>,
-) -> Result<(), Stopped> {
+fn read_units(analysis: &mut Analysis<'_>, units: &Units<'_>) -> Result<(), Stopped> {
+    let language = analysis.language;
     let opened = units.describing().into_iter().filter_map(|number| units.open(number));
     let mut types: Option<Types<'_, '_>> = None;
-    for (done, opened) in opened.enumerate() {
+    for (done, opened) in opened.filter(|unit| !unit.is_unattached()).enumerate() {
         if done % STEP == 0 {
             analysis.check()?;
         }

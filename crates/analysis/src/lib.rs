@@ -10,6 +10,7 @@ mod call_fixups;
 mod calls;
 mod code;
 mod constants;
+mod debug_files;
 mod demangled_signatures;
 mod dwarf;
 mod evaluate;
@@ -44,6 +45,7 @@ mod thunks;
 pub mod unwind;
 mod values;
 
+pub use debug_files::{DebugFiles, NoDebugFiles, Sought};
 pub use make::{MakeError, make_function};
 pub use pass::{Analysis, Monitor, PASSES, Pass, Stopped, run, run_with_pdb};
 

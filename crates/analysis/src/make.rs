@@ -3,6 +3,7 @@
 use decompiler::{Decompiler, Language};
 use program::{Address, AddressRange, AddressSet, CodeUnit, Program, SpaceId};
 
+use crate::debug_files::NoDebugFiles;
 use crate::explore::{Explorer, bodies};
 use crate::pass::{Analysis, Monitor, Stopped};
 use crate::switches::Told;
@@ -75,7 +76,8 @@ fn make(
     (entry, mode, body): (Address, u8, Option<AddressRange>),
 ) -> Result<Result<(), MakeError>, Stopped> {
     let told = &mut Told::default();
-    let mut analysis = Analysis { program, language, pdb: None, decompiler, told, monitor };
+    let mut analysis =
+        Analysis { program, language, pdb: None, decompiler, told, monitor, files: &NoDebugFiles };
     let mut explorer = Explorer::new(&mut analysis);
     explorer.explore(entry.offset, mode)?;
     crate::switches::resolve(&mut explorer)?;

@@ -1,5 +1,6 @@
 //! The table of passes, and how they are run.
 
+use crate::debug_files::{DebugFiles, NoDebugFiles};
 use crate::switches::Told;
 use decompiler::{Decompiler, Language};
 use program::Program;
@@ -41,6 +42,8 @@ pub struct Analysis<'a> {
     /// What it told so far.
     pub(crate) told: &'a mut Told,
     pub(crate) monitor: &'a mut dyn Monitor,
+    /// Files apart from the program.
+    pub(crate) files: &'a dyn DebugFiles,
 }
 
 impl Analysis<'_> {
@@ -166,15 +169,17 @@ pub fn run(
     selected: Option<&[String]>,
     monitor: &mut dyn Monitor,
 ) -> Result<(), Stopped> {
-    run_with_pdb(program, language, selected, None, monitor)
+    run_with_pdb(program, language, selected, None, &NoDebugFiles, monitor)
 }
 
-/// Runs the selected passes with a PDB file in place of the one that lies beside the program.
+/// Runs the selected passes with debug information that is apart from the program: a PDB file in
+/// place of the one that lies beside it, and what `files` finds.
 pub fn run_with_pdb(
     program: &mut Program,
     language: &Language,
     selected: Option<&[String]>,
     pdb: Option<&Path>,
+    files: &dyn DebugFiles,
     monitor: &mut dyn Monitor,
 ) -> Result<(), Stopped> {
     let wanted = |pass: &Pass| selected.is_none_or(|s| s.iter().any(|name| name == pass.name));
@@ -196,6 +201,7 @@ pub fn run_with_pdb(
             decompiler: &decompiler,
             told: &mut told,
             monitor: &mut *monitor,
+            files,
         };
         analysis.check()?;
         (pass.run)(&mut analysis)?;

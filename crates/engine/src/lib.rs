@@ -2,6 +2,7 @@
 //! [`Session`] with snapshots for readers, one writer, and background analysis.
 
 mod analysis_task;
+mod debug_files;
 mod instruction_text;
 mod open;
 mod project;

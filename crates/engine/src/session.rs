@@ -1,6 +1,7 @@
 //! One open program: snapshots for readers, one writer, background analysis.
 
 use crate::analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, TaskMonitor};
+use crate::debug_files::Around;
 use crate::project::{Keeping, Opened, from_record};
 use analysis::Stopped;
 use arc_swap::ArcSwap;
@@ -204,10 +205,11 @@ impl Session {
             passes: 1,
             published: std::time::Instant::now(),
         };
+        let files = Around::new(&working.info.executable_path);
         let run = catch_unwind(AssertUnwindSafe(|| {
             let pdb = self.inner.keeping.pdb.as_deref();
             let passes = passes.as_deref();
-            analysis::run_with_pdb(&mut working, self.language(), passes, pdb, &mut monitor)
+            analysis::run_with_pdb(&mut working, self.language(), passes, pdb, &files, &mut monitor)
         }));
         match run {
             Ok(outcome) => {

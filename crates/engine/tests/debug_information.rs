@@ -98,6 +98,97 @@ fn units_that_speak_of_one_another_are_read_together() {
     assert_eq!(program.types.name(data.data_type), "depot");
 }
 
+fn split_post(kind: &str) -> PathBuf {
+    testkit::fixture(&format!("../debug/{kind}/post"))
+}
+
+/// Everything that debug information says of the program in two parts.
+fn all_of_post(program: &Program) -> (Vec<String>, Vec<String>, Vec<String>) {
+    let mut lines = facts(program);
+    lines.sort();
+    let comments = program.comments.iter();
+    let comments = comments.filter(|(_, text)| text.starts_with("Unresolved"));
+    let comments = comments.map(|((at, _), text)| format!("{at:?} {text}")).collect();
+    let mut types: Vec<String> = ["parcel", "depot", "size"]
+        .iter()
+        .flat_map(|name| program.types.named(name))
+        .filter_map(|id| program.types.get(id))
+        .map(|known| format!("{}/{} {:?}", known.category, known.name, known.length))
+        .collect();
+    types.sort();
+    (lines, comments, types)
+}
+
+#[test]
+fn split_debug_information_says_the_same() {
+    let whole = all_of_post(&analysed(&packed_post("whole")));
+    assert!(whole.0.iter().any(|l| l.contains("uint[4] sums at")), "{whole:#?}");
+    assert_eq!(
+        whole.2,
+        [
+            "/DWARF/parcel.h/depot Some(16)",
+            "/DWARF/parcel.h/parcel Some(24)",
+            "/DWARF/parcel.h/size Some(4)"
+        ]
+    );
+    let kinds = ["split4", "split5", "types4", "types5"];
+    let packed = ["split4.packed", "split5.packed", "types4.packed"];
+    for kind in kinds.into_iter().chain(packed) {
+        let program = analysed(&split_post(kind));
+        assert_eq!(all_of_post(&program), whole, "{kind}");
+        assert!(warnings(&program).is_empty(), "{kind}: {:?}", warnings(&program));
+    }
+}
+
+#[test]
+fn what_clang_splits_off_says_the_same() {
+    let whole = all_of_post(&analysed(&packed_post("clang")));
+    assert!(whole.0.iter().any(|line| line.starts_with("uint postage(parcel *")), "{whole:#?}");
+    for kind in ["clang", "clang.packed"] {
+        let program = analysed(&split_post(kind));
+        assert_eq!(all_of_post(&program), whole, "{kind}");
+        assert!(warnings(&program).is_empty(), "{kind}: {:?}", warnings(&program));
+    }
+}
+
+#[test]
+fn what_programs_share_is_found_in_a_file_of_its_own() {
+    let whole = all_of_post(&analysed(&packed_post("whole")));
+    for kind in ["shared4", "shared5"] {
+        let program = analysed(&split_post(kind));
+        assert_eq!(all_of_post(&program), whole, "{kind}");
+        assert!(warnings(&program).is_empty(), "{kind}: {:?}", warnings(&program));
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let lonely = folder.path().join("post");
+    std::fs::copy(split_post("shared4"), &lonely).expect("copied");
+    let program = analysed(&lonely);
+    let told = warnings(&program);
+    assert!(told.len() == 1 && told[0].contains("post.shared"), "{told:?}");
+}
+
+/// A part of another build has another id; parts that are missing are told of once.
+#[test]
+fn parts_that_are_missing_or_do_not_fit_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("post");
+    std::fs::copy(split_post("split5"), &program).expect("copied");
+    let alone = analysed(&program);
+    let told = warnings(&alone);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("2 of 2 files") && told[0].contains("post.dwp"), "{told:?}");
+    let other = split_post("types5").with_file_name("post-post.dwo");
+    std::fs::copy(other, folder.path().join("post-post.dwo")).expect("copied");
+    let right = split_post("split5").with_file_name("post-parcel.dwo");
+    std::fs::copy(right, folder.path().join("post-parcel.dwo")).expect("copied");
+    let half = analysed(&program);
+    let told = warnings(&half);
+    assert!(told.iter().any(|text| text.contains("another build")), "{told:?}");
+    let lines = facts(&half);
+    assert!(lines.iter().any(|line| line.starts_with("uint postage(parcel *")), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("sums")), "{lines:#?}");
+}
+
 #[test]
 fn compressed_sections_say_the_same() {
     let expected = expected();

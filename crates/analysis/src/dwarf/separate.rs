@@ -1,64 +1,133 @@
-//! Debug information in a file of its own, found by build id or by the link in the program.
+//! Debug information in files of its own: found by build id or by the link in the program, and what
+//! several of them share.
 //!
-//! Names come from the program and are not trusted: they lead into known folders only, and what
-//! is found there must fit by its build id or its checksum.
+//! What is found must fit by its build id or its checksum.
 
+use crate::debug_files::{DebugFiles, Sought};
+use object::{Object, ObjectSection};
 use program::{Address, Program};
-use std::io::Read;
-use std::path::{Path, PathBuf};
 
-/// Files larger than this are left alone.
-const LARGEST: u64 = 1 << 30;
-/// Where systems keep debug information.
-const SYSTEM: &str = "/usr/lib/debug";
 /// Longest build id.
 const LONGEST_ID: usize = 64;
+/// Longest link.
+const LONGEST_LINK: u64 = 4096;
+
+/// A file that was read.
+pub(super) struct Separate {
+    pub(super) path: String,
+    pub(super) content: Vec<u8>,
+}
 
 /// The file that fits the program, if there is one; tells of those that do not fit.
-pub(super) fn find(program: &Program, warnings: &mut Vec<String>) -> Option<(PathBuf, Vec<u8>)> {
-    let own = Path::new(&program.info.executable_path);
-    let folder = own.parent()?;
+pub(super) fn find(
+    program: &Program,
+    files: &dyn DebugFiles,
+    warnings: &mut Vec<String>,
+) -> Option<Separate> {
     if let Some(id) = build_id(program) {
-        let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let (first, rest) = hex.split_at(2);
-        let name = format!(".build-id/{first}/{rest}.debug");
-        for path in [folder.join(&name), Path::new(SYSTEM).join(&name)] {
-            match read(&path) {
-                Some(bytes) if id_of(&bytes).as_deref() == Some(&*id) => {
-                    return Some((path, bytes));
-                }
-                Some(_) => warnings.push(unfit(&path, "build id")),
-                None => {}
-            }
+        let fits = |content: &[u8]| id_of(content).as_deref() == Some(&*id);
+        if let Some(found) = first(files, &Sought::Build { id: &id }, fits, "build id", warnings) {
+            return Some(found);
         }
     }
     let (name, checksum) = link(program)?;
-    let mirrored = folder.strip_prefix("/").ok().map(|f| Path::new(SYSTEM).join(f).join(&name));
-    let places = [Some(folder.join(&name)), Some(folder.join(".debug").join(&name)), mirrored];
-    for path in places.into_iter().flatten().filter(|path| path != own) {
-        match read(&path) {
-            Some(bytes) if crc32(&bytes) == checksum => return Some((path, bytes)),
-            Some(_) => warnings.push(unfit(&path, "checksum")),
-            None => {}
+    let fits = |content: &[u8]| crc32(content) == checksum;
+    let found = first(files, &Sought::Link { name: &name }, fits, "checksum", warnings);
+    if found.is_none() {
+        warnings.push(format!("DWARF: the file {name:?} with debug information was not found"));
+    }
+    found
+}
+
+/// Where what a program shares with others is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SharedLink {
+    name: String,
+    id: Vec<u8>,
+}
+
+impl SharedLink {
+    /// The link that one of the sections holds which may hold one.
+    pub(super) fn find(section: impl Fn(&str) -> Option<Vec<u8>>) -> Option<SharedLink> {
+        let gnu = section(".gnu_debugaltlink").and_then(|bytes| SharedLink::of_gnu(&bytes));
+        gnu.or_else(|| SharedLink::of_standard(&section(".debug_sup")?))
+    }
+
+    /// A name, then the id of a build.
+    fn of_gnu(section: &[u8]) -> Option<SharedLink> {
+        let end = section.iter().position(|byte| *byte == 0)?;
+        SharedLink::new(section.get(..end)?, section.get(end + 1..)?)
+    }
+
+    /// The same as DWARF 5 has it, unless the file is the one that is shared.
+    fn of_standard(section: &[u8]) -> Option<SharedLink> {
+        let (is_shared, name, id) = supplement(section)?;
+        (!is_shared).then(|| SharedLink::new(name, id))?
+    }
+
+    fn new(name: &[u8], id: &[u8]) -> Option<SharedLink> {
+        let name = std::str::from_utf8(name).ok().filter(|name| !name.is_empty())?.to_owned();
+        let fits = !id.is_empty() && id.len() <= LONGEST_ID;
+        fits.then(|| SharedLink { name, id: id.to_vec() })
+    }
+}
+
+/// What `.debug_sup` says behind its version: whether the file is the shared one, the name of the other
+/// one, and the id that both bear.
+fn supplement(section: &[u8]) -> Option<(bool, &[u8], &[u8])> {
+    let (head, rest) = section.split_first_chunk::<3>()?;
+    let end = rest.iter().position(|byte| *byte == 0)?;
+    let (length, id) = rest.get(end + 1..)?.split_first()?;
+    let id = id.get(..usize::from(*length))?;
+    Some((head[2] != 0, rest.get(..end)?, id))
+}
+
+/// What a program shares with others, by the link to it.
+pub(super) fn find_shared(
+    link: &SharedLink,
+    from: Option<&str>,
+    files: &dyn DebugFiles,
+    warnings: &mut Vec<String>,
+) -> Option<Separate> {
+    let SharedLink { name, id } = link;
+    let fits = |content: &[u8]| {
+        id_of(content).as_ref() == Some(id) || shared_id(content).as_ref() == Some(id)
+    };
+    let found = first(files, &Sought::Shared { name, id, from }, fits, "build id", warnings);
+    if found.is_none() {
+        warnings.push(format!(
+            "DWARF: the file {name:?} was not found, which holds types and names that this program \
+             shares with others; they are missing. Put it beside the program"
+        ));
+    }
+    found
+}
+
+/// The id that a shared file bears.
+fn shared_id(content: &[u8]) -> Option<Vec<u8>> {
+    let file = object::File::parse(content).ok()?;
+    let section = file.section_by_name(".debug_sup")?;
+    supplement(section.data().ok()?).map(|(_, _, id)| id.to_vec())
+}
+
+/// The first candidate that fits.
+fn first(
+    files: &dyn DebugFiles,
+    sought: &Sought<'_>,
+    fits: impl Fn(&[u8]) -> bool,
+    by: &str,
+    warnings: &mut Vec<String>,
+) -> Option<Separate> {
+    for path in files.candidates(sought) {
+        match files.read(&path) {
+            Some(content) if fits(&content) => return Some(Separate { path, content }),
+            Some(_) => {
+                warnings.push(format!("DWARF: {path} was not read: its {by} is another one"));
+            }
+            None => warnings.push(format!("DWARF: {path} could not be read, or is too large")),
         }
     }
-    warnings.push(format!("DWARF: the file {name:?} with debug information was not found"));
     None
-}
-
-fn unfit(path: &Path, what: &str) -> String {
-    format!("DWARF: {} was not read: its {what} is another one", path.display())
-}
-
-/// The whole content of a regular file of bearable size.
-pub(super) fn read(path: &Path) -> Option<Vec<u8>> {
-    let metadata = std::fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > LARGEST {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }
 
 /// The content of a block, up to a size.
@@ -68,6 +137,11 @@ fn content(program: &Program, name: &str, most: u64) -> Option<(Address, Vec<u8>
     let read = program.memory.read(block.start, &mut bytes).ok()?;
     bytes.truncate(read);
     Some((block.start, bytes))
+}
+
+/// The link of a program to what it shares with others.
+pub(super) fn shared_link(program: &Program) -> Option<SharedLink> {
+    SharedLink::find(|name| content(program, name, LONGEST_LINK).map(|(_, bytes)| bytes))
 }
 
 /// The build id out of the program's note.
@@ -87,7 +161,6 @@ fn build_id(program: &Program) -> Option<Vec<u8>> {
 }
 
 fn id_of(bytes: &[u8]) -> Option<Vec<u8>> {
-    use object::Object;
     object::File::parse(bytes).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
 }
 

@@ -5,7 +5,7 @@
 
 use super::Bytes;
 use gimli::{Abbreviations, DebugAbbrev, DebugAbbrevOffset, DebugLine, DebugLineOffset};
-use gimli::{Dwarf, IncompleteLineProgram, Reader, Section, Unit};
+use gimli::{AttributeValue, Dwarf, Reader, Section, Unit};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 const TIMES: usize = 4;
 /// Sections may be read up to this many bytes, whatever their size.
 const SMALL: usize = 1 << 20;
+/// Longest name of a source file.
+const LONGEST: usize = 4096;
 /// Lists of source files that are kept.
 const LISTS: usize = 16;
 
@@ -87,52 +89,44 @@ fn table_length(section: &DebugAbbrev<Bytes<'_>>, offset: DebugAbbrevOffset) -> 
     Some(whole - rest.len())
 }
 
-type List<'a> = Option<Rc<IncompleteLineProgram<Bytes<'a>>>>;
+/// The names of source files by their numbers; without their folders.
+pub(super) type List = Rc<[Option<Box<str>>]>;
 
 /// The lists of source files of a file.
-pub(super) struct Lines<'a> {
-    known: RefCell<HashMap<usize, List<'a>>>,
+pub(super) struct Lines {
+    known: RefCell<HashMap<usize, Option<List>>>,
     allowance: Allowance,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn new(section: &DebugLine<Bytes<'a>>) -> Lines<'a> {
+impl Lines {
+    pub(super) fn new(section: &DebugLine<Bytes<'_>>) -> Lines {
         let length = section.reader().len();
         Lines { known: RefCell::default(), allowance: Allowance::of(length.saturating_mul(TIMES)) }
     }
 
-    /// The name of a source file, without its folder.
-    pub(super) fn name(
+    /// The list at an offset.
+    pub(super) fn list<'a>(
         &self,
         dwarf: &Dwarf<Bytes<'a>>,
         unit: &Unit<Bytes<'a>>,
         offset: DebugLineOffset,
-        index: u64,
-    ) -> Option<String> {
-        let list = self.list(dwarf, unit, offset)?;
-        let name = list.header().file(index)?.path_name();
-        let path = dwarf.attr_string(unit, name).ok()?;
-        let path = String::from_utf8_lossy(&path).into_owned();
-        let name = path.rsplit(['/', '\\']).next()?;
-        (!name.is_empty() && name.len() < 4096).then(|| name.to_owned())
-    }
-
-    fn list(
-        &self,
-        dwarf: &Dwarf<Bytes<'a>>,
-        unit: &Unit<Bytes<'a>>,
-        offset: DebugLineOffset,
-    ) -> List<'a> {
+    ) -> Option<List> {
         if let Some(known) = self.known.borrow().get(&offset.0) {
             return known.clone();
         }
         let section = &dwarf.debug_line;
         let read = || {
             let length = header_length(section, offset)?;
-            let size = unit.header.address_size();
-            self.allowance.take(length).then(|| section.program(offset, size, None, None).ok())?
+            if !self.allowance.take(length) {
+                return None;
+            }
+            let program = section.program(offset, unit.header.address_size(), None, None).ok()?;
+            let header = program.header();
+            let indices = 0..=header.file_names().len() as u64;
+            let name = |index| file_name(dwarf, unit, header.file(index)?.path_name());
+            Some(indices.map(name).collect())
         };
-        let made = read().map(Rc::new);
+        let made: Option<List> = read();
         let mut known = self.known.borrow_mut();
         if known.len() >= LISTS {
             known.clear();
@@ -140,6 +134,18 @@ impl<'a> Lines<'a> {
         known.insert(offset.0, made.clone());
         made
     }
+}
+
+/// The last part of a path.
+fn file_name<'a>(
+    dwarf: &Dwarf<Bytes<'a>>,
+    unit: &Unit<Bytes<'a>>,
+    path: AttributeValue<Bytes<'a>>,
+) -> Option<Box<str>> {
+    let path = dwarf.attr_string(unit, path).ok()?;
+    let path = &path.slice()[path.len().saturating_sub(LONGEST)..];
+    let name = path.rsplit(|byte| matches!(byte, b'/' | b'\\')).next()?;
+    (!name.is_empty()).then(|| String::from_utf8_lossy(name).into())
 }
 
 /// How many bytes the header of a list of source files claims, as far as they are there.

@@ -5,13 +5,14 @@
 //! and only as much of them as the sections can hold without overlaps.
 
 use super::Bytes;
-use super::tables::{Abbreviated, Lines};
+use super::split::{Skeleton, Skeletons};
+use super::tables::{Abbreviated, Lines, List};
 use gimli::{
-    AttributeValue, DebugInfoOffset, DebugLineOffset, DebugTypeSignature, Dwarf, Unit, UnitHeader,
-    UnitOffset, UnitSectionOffset, UnitType,
+    AttributeValue, DebugInfoOffset, DebugLineOffset, DebugTypeSignature, Dwarf, DwarfFileType,
+    DwarfPackage, Unit, UnitHeader, UnitOffset, UnitSectionOffset, UnitType,
 };
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Units of all files together that are looked at.
@@ -33,7 +34,7 @@ struct File<'a> {
     /// The file that holds what several files share.
     supplement: Option<usize>,
     abbreviated: Abbreviated,
-    lines: Lines<'a>,
+    lines: Lines,
 }
 
 #[derive(Clone)]
@@ -50,7 +51,7 @@ pub(super) struct Opened<'a> {
     /// Where the table of source files is.
     stated: Option<DebugLineOffset>,
     /// The unit of the program that this one, from a split file, belongs to.
-    skeleton: Option<Rc<Opened<'a>>>,
+    skeleton: Option<Skeleton>,
     given: OnceCell<HashMap<Place, String>>,
 }
 
@@ -59,7 +60,8 @@ pub(super) struct Units<'a> {
     files: RefCell<Vec<Rc<File<'a>>>>,
     slots: RefCell<Vec<Slot<'a>>>,
     opened: RefCell<HashMap<u32, Option<Rc<Opened<'a>>>>>,
-    skeleton: Option<Rc<Opened<'a>>>,
+    skeletons: Skeletons,
+    package: Option<&'a DwarfPackage<Bytes<'a>>>,
     /// Added to every address.
     pub(super) shift: u64,
 }
@@ -71,16 +73,37 @@ impl<'a> Units<'a> {
         supplement: Option<Dwarf<Bytes<'a>>>,
         shift: u64,
     ) -> Units<'a> {
-        let units = Units {
-            files: RefCell::default(),
-            slots: RefCell::default(),
-            opened: RefCell::default(),
-            skeleton: None,
-            shift,
-        };
+        let units = Units::empty(Skeletons::new(), None, shift);
         let supplement = supplement.map(|shared| units.add(shared, None));
         units.add(dwarf, supplement);
         units
+    }
+
+    /// The units of parts that were split off, and of the package that may hold their types.
+    pub(super) fn split(
+        dwarf: Dwarf<Bytes<'a>>,
+        skeletons: Skeletons,
+        package: Option<&'a DwarfPackage<Bytes<'a>>>,
+        shift: u64,
+    ) -> Units<'a> {
+        let units = Units::empty(skeletons, package, shift);
+        units.add(dwarf, None);
+        units
+    }
+
+    fn empty(
+        skeletons: Skeletons,
+        package: Option<&'a DwarfPackage<Bytes<'a>>>,
+        shift: u64,
+    ) -> Units<'a> {
+        Units {
+            files: RefCell::default(),
+            slots: RefCell::default(),
+            opened: RefCell::default(),
+            skeletons,
+            package,
+            shift,
+        }
     }
 
     /// Takes in the units of a file; answers the file's number.
@@ -127,6 +150,22 @@ impl<'a> Units<'a> {
         numbers.map(|at| at as u32).collect()
     }
 
+    /// The units of the program whose entries were split off, by the ids of those parts.
+    pub(super) fn skeletons(&self) -> Skeletons {
+        let opened = self.describing().into_iter().filter_map(|number| self.open(number));
+        let mut found = Skeletons::new();
+        for (id, skeleton) in opened.filter_map(|unit| unit.skeleton()) {
+            found.entry(id).or_insert(skeleton);
+        }
+        found
+    }
+
+    /// The ids of the units that were split off.
+    pub(super) fn ids(&self) -> HashSet<u64> {
+        let opened = self.describing().into_iter().filter_map(|number| self.open(number));
+        opened.filter_map(|unit| Some(unit.unit.dwo_id?.0)).collect()
+    }
+
     /// A unit by its number; `None` if it makes no sense.
     pub(super) fn open(&self, number: u32) -> Option<Rc<Opened<'a>>> {
         if let Some(known) = self.opened.borrow().get(&number) {
@@ -134,7 +173,7 @@ impl<'a> Units<'a> {
         }
         let slot = self.slots.borrow().get(number as usize)?.clone();
         let file = Rc::clone(self.files.borrow().get(slot.file)?);
-        let opened = open(number, slot.header, file, self.skeleton.clone()).map(Rc::new);
+        let opened = open(number, slot.header, file, &self.skeletons).map(Rc::new);
         self.opened.borrow_mut().insert(number, opened.clone());
         opened
     }
@@ -152,9 +191,23 @@ impl<'a> Units<'a> {
                 let shared = Rc::clone(self.files.borrow().get(from.file.supplement?)?);
                 self.in_section(&shared, at)
             }
-            AttributeValue::DebugTypesRef(signature) => from.file.types.get(&signature).copied(),
+            AttributeValue::DebugTypesRef(signature) => match from.file.types.get(&signature) {
+                Some(known) => Some(*known),
+                None => self.in_package(&from.file, signature),
+            },
             _ => None,
         }
+    }
+
+    /// A type that the package holds, or one that was found there before.
+    fn in_package(&self, from: &File<'a>, signature: DebugTypeSignature) -> Option<Place> {
+        let known = self.files.borrow().iter().find_map(|f| f.types.get(&signature).copied());
+        if known.is_some() {
+            return known;
+        }
+        let part = self.package?.find_tu(signature, &from.dwarf).ok()??;
+        let file = self.add(part, None);
+        self.files.borrow().get(file)?.types.get(&signature).copied()
     }
 
     fn in_section(&self, file: &File<'a>, at: DebugInfoOffset) -> Option<Place> {
@@ -175,7 +228,7 @@ fn open<'a>(
     number: u32,
     header: UnitHeader<Bytes<'a>>,
     file: Rc<File<'a>>,
-    skeleton: Option<Rc<Opened<'a>>>,
+    skeletons: &Skeletons,
 ) -> Option<Opened<'a>> {
     let dwarf = &file.dwarf;
     let abbreviations = file.abbreviated.at(&dwarf.debug_abbrev, header.debug_abbrev_offset())?;
@@ -222,8 +275,13 @@ fn open<'a>(
     unit.comp_dir = folder.and_then(|value| dwarf.attr_string(&unit, value).ok());
     unit.low_pc =
         low.and_then(|value| dwarf.attr_address(&unit, value).ok().flatten()).unwrap_or_default();
+    let skeleton = unit.dwo_id.and_then(|id| skeletons.get(&id.0).cloned());
     if let Some(skeleton) = &skeleton {
-        unit.copy_relocated_attributes(&skeleton.unit);
+        unit.low_pc = skeleton.low_pc;
+        unit.addr_base = skeleton.addr_base;
+        if encoding.version < 5 {
+            unit.rnglists_base = skeleton.rnglists_base;
+        }
     }
     let given = OnceCell::new();
     Some(Opened { number, unit, file, stated, skeleton, given })
@@ -240,14 +298,33 @@ impl<'a> Opened<'a> {
         &self.file.dwarf
     }
 
+    /// The source files that entries speak of by number. Split units speak of the files that their
+    /// skeletons list.
+    pub(super) fn files(&self) -> Option<List> {
+        match (&self.skeleton, self.stated) {
+            (Some(skeleton), None) => skeleton.files.clone(),
+            (_, stated) => self.file.lines.list(self.dwarf(), &self.unit, stated?),
+        }
+    }
+
     /// The name of the source file of a number, without its folder.
     pub(super) fn file_name(&self, index: u64) -> Option<String> {
-        // Split units speak of the files that their skeletons list.
-        let listing = match (&self.skeleton, self.stated) {
-            (Some(skeleton), None) => skeleton,
-            _ => self,
+        let files = self.files()?;
+        Some(files.get(usize::try_from(index).ok()?)?.as_deref()?.to_owned())
+    }
+
+    /// What the part of the unit that was split off needs, with its id.
+    fn skeleton(&self) -> Option<(u64, Skeleton)> {
+        let skeleton = Skeleton {
+            number: self.number,
+            name: self.split_name()?,
+            folder: self.folder().unwrap_or_default(),
+            low_pc: self.unit.low_pc,
+            addr_base: self.unit.addr_base,
+            rnglists_base: self.unit.rnglists_base,
+            files: None,
         };
-        listing.file.lines.name(listing.dwarf(), &listing.unit, listing.stated?, index)
+        Some((self.unit.dwo_id?.0, skeleton))
     }
 
     /// The names that typedefs of this unit give to what they stand for; made when first asked for.
@@ -256,5 +333,24 @@ impl<'a> Opened<'a> {
         make: impl FnOnce() -> HashMap<Place, String>,
     ) -> &HashMap<Place, String> {
         self.given.get_or_init(make)
+    }
+
+    /// The name of the file that holds the entries of this unit, if they were split off.
+    fn split_name(&self) -> Option<String> {
+        let name = self.unit.dwo_name().ok()??;
+        let name = self.dwarf().attr_string(&self.unit, name).ok()?;
+        let name = String::from_utf8_lossy(&name).into_owned();
+        (!name.is_empty() && name.len() < 4096).then_some(name)
+    }
+
+    /// The folder in which the unit was compiled.
+    fn folder(&self) -> Option<String> {
+        let folder = String::from_utf8_lossy(&self.unit.comp_dir?).into_owned();
+        (folder.len() < 4096).then_some(folder)
+    }
+
+    /// Whether the unit was split off, and what it belongs to is missing.
+    pub(super) fn is_unattached(&self) -> bool {
+        self.dwarf().file_type == DwarfFileType::Dwo && self.skeleton.is_none()
     }
 }
