@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Rounds of resolving: cases may hold switches of their own.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 24;
 /// Most time for one function.
 const LIMIT: Duration = Duration::from_secs(5);
 /// Longest code in bytes that the decompiler is asked about where its answers are rare.
@@ -81,28 +81,32 @@ fn resolve_open(
     known: &mut BTreeMap<Address, JumpTable>,
 ) -> Result<BTreeSet<(u64, u64)>, Stopped> {
     let mut hopeless: BTreeSet<(u64, u64)> = BTreeSet::new();
+    let mut waiting: BTreeSet<(u64, u64)> = BTreeSet::new();
     for _ in 0..ROUNDS {
         let open: BTreeSet<(u64, u64)> = explorer.take_open_jumps().into_iter().collect();
-        if open.is_empty() {
+        if open.is_empty() && waiting.is_empty() {
             break;
         }
         // Nobody gave up on the hopeless ones yet: their functions may return as well.
-        let analysis = explorer.so_far(&open | &hopeless);
+        let may_return = &(&open | &waiting) | &hopeless;
+        let analysis = explorer.so_far(may_return);
         analysis.check()?;
-        let (mut found, open) = look(analysis, open, &mut hopeless, known);
-        let (program, told) = (&mut *analysis.program, &mut *analysis.told);
-        ask(program, analysis.decompiler, told, &open);
-        for (function, at) in open {
-            match told.tables.get(&Address::ram(at)) {
-                Some(table) if !table.cases.is_empty() => found.push((function, table.clone())),
-                _ => {
-                    hopeless.insert((function, at));
-                }
+        let (mut found, rest) = look(analysis, open, &mut hopeless, known);
+        waiting.extend(rest);
+        if found.is_empty() {
+            // The code found meanwhile may tell more. If not, now is the time for the dear way.
+            let (again, rest) = look(analysis, std::mem::take(&mut waiting), &mut hopeless, known);
+            found = again;
+            if found.is_empty() {
+                found = ask(analysis, rest, &mut hopeless);
+            } else {
+                waiting = rest;
             }
         }
         if found.is_empty() {
             break;
         }
+        let program = &mut *analysis.program;
         found.iter().for_each(|(_, table)| refer(program, table));
         let resolved = found
             .iter()
@@ -111,17 +115,19 @@ fn resolve_open(
         known.extend(found.into_iter().map(|(_, table)| (table.from, table)));
         explorer.resolve(resolved)?;
     }
+    hopeless.extend(waiting);
     hopeless.extend(explorer.take_open_jumps());
     Ok(hopeless)
 }
 
-/// Asks the decompiler about the functions of some jumps, about each once.
+/// Asks the decompiler about the functions of some jumps, about each once; the tables of the
+/// jumps that it knows.
 fn ask(
-    program: &Program,
-    decompiler: &decompiler::Decompiler,
-    told: &mut Told,
-    jumps: &BTreeSet<(u64, u64)>,
-) {
+    analysis: &mut Analysis<'_>,
+    jumps: BTreeSet<(u64, u64)>,
+    hopeless: &mut BTreeSet<(u64, u64)>,
+) -> Vec<Found> {
+    let Analysis { program, decompiler, told, .. } = analysis;
     let unknown = jumps.iter().filter(|(_, at)| !told.tables.contains_key(&Address::ram(*at)));
     let functions: BTreeSet<u64> = unknown
         .map(|(function, _)| *function)
@@ -133,6 +139,14 @@ fn ask(
         told.tables.insert(table.from, table);
     }
     told.asked.extend(functions);
+    let mut found = Vec::new();
+    for (function, at) in jumps {
+        match told.tables.get(&Address::ram(at)) {
+            Some(table) if !table.cases.is_empty() => found.push((function, table.clone())),
+            _ => _ = hopeless.insert((function, at)),
+        }
+    }
+    found
 }
 
 /// Resolves what the code just before each jump tells. What is left may be a table that only
