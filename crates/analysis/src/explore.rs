@@ -13,9 +13,10 @@ use crate::no_return;
 use crate::operands;
 use crate::pass::{Analysis, Stopped};
 use decompiler::{Context, Decoded, Opcode, PcodeOp, VarSpace};
+use foldhash::{HashMap, HashSet};
 use program::{Address, AddressRange, FlowOverride, FlowType, Instruction, SourceType, SpaceId};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Instructions decoded between two reports of progress.
 const STEP: usize = 1 << 13;
@@ -85,11 +86,11 @@ impl<'a, 'p> Explorer<'a, 'p> {
         let mut explorer = Explorer {
             analysis,
             reader,
-            found: HashMap::new(),
-            owner: HashMap::new(),
+            found: HashMap::default(),
+            owner: HashMap::default(),
             work: Vec::new(),
             explored: Explored::default(),
-            followed: HashSet::new(),
+            followed: HashSet::default(),
             calls: Vec::new(),
             pcode: Vec::new(),
             decoded: 0,
@@ -187,7 +188,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
     /// Functions that might return if those with open jumps do. Cost: linear in the functions
     /// that nobody saw to return.
     fn may_return(&self, open: BTreeSet<(u64, u64)>) -> HashSet<u64> {
-        let mut may_return = HashSet::new();
+        let mut may_return = HashSet::default();
         let mut next: Vec<u64> = open.into_iter().map(|(function, _)| function).collect();
         while let Some(function) = next.pop() {
             if may_return.insert(function)

@@ -3,8 +3,8 @@
 use crate::evaluate::{binary, unary};
 use crate::values::{mask, sign_extend};
 use decompiler::{Opcode, PcodeOp, VarSpace, Varnode};
+use foldhash::HashMap;
 use program::{Address, Program};
-use std::collections::HashMap;
 
 /// Most expressions kept for one stretch of code.
 const NODES: usize = 2048;

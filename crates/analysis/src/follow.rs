@@ -9,9 +9,9 @@ use crate::machine::Machine;
 use crate::stack::StackAccess;
 use crate::values::{Cells, State};
 use decompiler::{Opcode, PcodeOp};
+use foldhash::{HashMap, HashSet};
 use program::{Address, AddressSet, FlowOverride, FlowType, Function, Program, RefType, SpaceId};
 use smallvec::SmallVec;
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Instructions that a path goes on for in code that was followed before.
@@ -110,8 +110,8 @@ impl<'a> Follower<'a> {
             state: State::default(),
             temporaries: Cells::default(),
             pending: Vec::new(),
-            flows: HashSet::new(),
-            found: HashMap::new(),
+            flows: HashSet::default(),
+            found: HashMap::default(),
             stack: Vec::new(),
             branched: false,
         }

@@ -9,10 +9,11 @@ use crate::runtime_functions;
 use crate::switches;
 use crate::unwind;
 use decompiler::Language;
+use foldhash::HashSet;
 use program::{
     Address, AddressRange, AddressSet, FlowType, Program, RefType, SourceType, SpaceId, SymbolKind,
 };
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 /// Rounds of making functions of what is called: their code may call more.

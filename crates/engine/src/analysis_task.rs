@@ -4,7 +4,7 @@
 use program::Program;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 /// Who started an analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +82,10 @@ pub(crate) struct TaskMonitor<'a> {
     pub(crate) report: &'a dyn Fn(Option<&'static str>, f32),
     pub(crate) pass: usize,
     pub(crate) passes: usize,
-    /// Publishing takes a copy of what changes next, so it is rationed.
-    pub(crate) published: std::time::Instant,
+    pub(crate) started: Instant,
+    /// Publishing takes a copy of what changes next, and of lists as long as the program: it is
+    /// rationed to a share of the time that the run took so far.
+    pub(crate) published: Instant,
 }
 
 impl analysis::Monitor for TaskMonitor<'_> {
@@ -102,9 +104,10 @@ impl analysis::Monitor for TaskMonitor<'_> {
     }
 
     fn publish(&mut self, program: &Program) {
-        if self.published.elapsed() >= std::time::Duration::from_millis(50) {
+        let pause = (self.started.elapsed() / 16).max(Duration::from_millis(50));
+        if self.published.elapsed() >= pause {
             (self.publish)(program);
-            self.published = std::time::Instant::now();
+            self.published = Instant::now();
         }
     }
 }

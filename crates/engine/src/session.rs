@@ -197,13 +197,15 @@ impl Session {
             status.progress = Some(progress);
             status.phase = phase.or(status.phase);
         };
+        let now = std::time::Instant::now();
         let mut monitor = TaskMonitor {
             cancel,
             publish: &publish,
             report: &report,
             pass: 0,
             passes: 1,
-            published: std::time::Instant::now(),
+            started: now,
+            published: now,
         };
         let files = Around::new(&working.info.executable_path);
         let run = catch_unwind(AssertUnwindSafe(|| {
