@@ -28,6 +28,8 @@ struct Found {
     /// Called, named or marked as a function; otherwise only code that an
     /// unwind table speaks of.
     function: bool,
+    /// Inside of a function: nothing but an exception leads there.
+    landing_pad: bool,
     /// Known by name never to return, whatever its code looks like.
     never: bool,
     /// Paths in callers that go on if this function returns.
@@ -134,6 +136,14 @@ impl<'a, 'p> Explorer<'a, 'p> {
     pub(crate) fn mode_at(&self, at: Address) -> u8 {
         let program = &*self.analysis.program;
         program.listing.instructions.get(&at).map_or_else(|| program.mode_at(at), |i| i.mode)
+    }
+
+    /// Explores a landing pad: code inside of a function.
+    pub(crate) fn explore_landing_pad(&mut self, at: u64, mode: u8) -> Result<(), Stopped> {
+        if !self.owner.contains_key(&at) && self.holds_code(at) {
+            self.found.entry(at).or_insert(Found { landing_pad: true, ..Found::default() });
+        }
+        self.explore_code(at, mode)
     }
 
     /// Explores a place that holds code, though nothing says that a function
@@ -249,6 +259,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
         }
         if let Some(found) = self.found.get_mut(&entry) {
             found.function = true;
+            found.landing_pad = false;
         }
         match self.owner.get(&entry).copied() {
             None => self.work.push(Path { function: entry, at: entry, context }),
@@ -423,7 +434,11 @@ impl<'a, 'p> Explorer<'a, 'p> {
         if flow.is_terminal() {
             self.returned(function);
         }
-        if flow == FlowType::UnconditionalJump && self.begins_with(function, at, context) {
+        let only_lands = self.found.get(&function).is_some_and(|found| found.landing_pad);
+        if flow == FlowType::UnconditionalJump
+            && !only_lands
+            && self.begins_with(function, at, context)
+        {
             // A function that only jumps stands for another one.
             for target in &decoded.flow_targets {
                 self.function(*target, target_context(decoded, *target, context));
@@ -448,7 +463,10 @@ impl<'a, 'p> Explorer<'a, 'p> {
     /// open.
     fn leave_jump(&mut self, function: u64, at: u64, context: Context) {
         let target = self.slot_target(at, context).or_else(|| {
-            crate::thunks::target(self.analysis.program, &mut self.reader, Address::ram(function))
+            let entry = Address::ram(function);
+            let passed_on =
+                crate::thunks::passes_on(self.analysis.program, &mut self.reader, entry);
+            passed_on.filter(|(jump, _)| *jump == Address::ram(at)).map(|(_, target)| target)
         });
         match target {
             Some(target) if target.space == SpaceId::RAM => {

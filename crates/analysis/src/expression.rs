@@ -36,9 +36,18 @@ pub(crate) struct Expressions {
     written: Vec<(u64, u64)>,
     unknowns: u32,
     stores: u32,
+    stored: Vec<Stored>,
     big_endian: bool,
     /// Bytes of a whole register.
     word: u32,
+}
+
+/// A value that was put into memory, at a distance from something else.
+struct Stored {
+    base: NodeId,
+    distance: u64,
+    size: u32,
+    value: NodeId,
 }
 
 impl Expressions {
@@ -136,7 +145,7 @@ impl Expressions {
 
     fn put(&mut self, place: &Varnode, id: NodeId) {
         if place.space == VarSpace::Ram {
-            self.stores += 1;
+            self.forget_memory();
             return;
         }
         let end = place.offset.saturating_add(u64::from(place.size));
@@ -154,7 +163,7 @@ impl Expressions {
     /// Applies one operation that does not branch.
     pub(crate) fn apply(&mut self, op: &PcodeOp) {
         if op.opcode == Opcode::Store {
-            self.stores += 1;
+            self.store(op);
         }
         let Some(output) = op.output else { return };
         let id = self.result(op, output.size).unwrap_or_else(|| self.unknown(output.size));
@@ -164,7 +173,7 @@ impl Expressions {
     /// Forgets what one operation writes: it may or may not happen.
     pub(crate) fn apply_maybe(&mut self, op: &PcodeOp) {
         if op.opcode == Opcode::Store {
-            self.stores += 1;
+            self.forget_memory();
         }
         if let Some(output) = op.output {
             let id = self.unknown(output.size);
@@ -172,12 +181,71 @@ impl Expressions {
         }
     }
 
+    fn forget_memory(&mut self) {
+        self.stores += 1;
+        self.stored.clear();
+    }
+
+    /// Remembers what a store puts where; compilers that do not optimise keep an index in the
+    /// stack frame between its check and its use. What lies at distances from something else
+    /// may be the same memory, and is forgotten.
+    fn store(&mut self, op: &PcodeOp) {
+        self.stores += 1;
+        let (Some(to), Some(from), true) = (op.inputs.get(1), op.inputs.get(2), op.is_ram_access())
+        else {
+            return self.stored.clear();
+        };
+        let (address, value, size) = (self.get(to), self.get(from), from.size);
+        let (base, distance) = self.apart(address);
+        self.stored.retain(|other| {
+            let apart = distance.wrapping_sub(other.distance);
+            let overlap = apart < u64::from(other.size) || apart.wrapping_neg() < u64::from(size);
+            other.base == base && !overlap
+        });
+        self.stored.push(Stored { base, distance, size, value });
+    }
+
+    /// What was put at an address, as far as it fills the size wanted.
+    fn stored_at(&mut self, address: NodeId, size: u32) -> Option<NodeId> {
+        let (base, distance) = self.apart(address);
+        let here = |s: &&Stored| s.base == base && s.distance == distance && s.size >= size;
+        let &Stored { value, size: whole, .. } = self.stored.iter().find(here)?;
+        if whole == size {
+            return Some(value);
+        }
+        let low = self.node(Node::Constant(0));
+        let part = Node::Operation(Opcode::Subpiece, value, Some(low), [size, whole, 4]);
+        (!self.big_endian).then(|| self.node(part))
+    }
+
+    /// An address as a distance from something that is no sum with a number.
+    fn apart(&self, address: NodeId) -> (NodeId, u64) {
+        let (mut base, mut distance) = (address, 0u64);
+        for _ in 0..DEPTH {
+            let Some(Node::Operation(opcode, a, Some(b), _)) = self.nodes.get(base as usize) else {
+                break;
+            };
+            let number = |id: &NodeId| match self.nodes.get(*id as usize) {
+                Some(Node::Constant(number)) => Some(*number),
+                _ => None,
+            };
+            (base, distance) = match (opcode, number(a), number(b)) {
+                (Opcode::IntAdd, _, Some(by)) => (*a, distance.wrapping_add(by)),
+                (Opcode::IntAdd, Some(by), _) => (*b, distance.wrapping_add(by)),
+                (Opcode::IntSub, _, Some(by)) => (*a, distance.wrapping_sub(by)),
+                _ => break,
+            };
+        }
+        (base, distance)
+    }
+
     fn result(&mut self, op: &PcodeOp, size: u32) -> Option<NodeId> {
         let first = op.inputs.first()?;
         match op.opcode {
             Opcode::Load => {
                 let address = self.get(op.inputs.get(1).filter(|_| op.is_ram_access())?);
-                Some(self.node(Node::Load(address, size, self.stores)))
+                let stored = self.stored_at(address, size);
+                Some(stored.unwrap_or_else(|| self.node(Node::Load(address, size, self.stores))))
             }
             Opcode::Copy => Some(self.get(first)),
             Opcode::CallOther => None,

@@ -40,9 +40,11 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     for at in &unwound {
         explorer.explore(*at, 0)?;
     }
-    let code = code.iter().chain(&landing_pads).map(|at| &at.offset);
-    for at in stubs.code.iter().chain(code) {
+    for at in stubs.code.iter().chain(code.iter().map(|at| &at.offset)) {
         explorer.explore_code(*at, 0)?;
+    }
+    for at in &landing_pads {
+        explorer.explore_landing_pad(at.offset, 0)?;
     }
     switches::resolve(&mut explorer)?;
     let explored = explorer.finish();

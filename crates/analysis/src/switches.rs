@@ -108,10 +108,13 @@ fn resolve_open(
         }
         let program = &mut *analysis.program;
         found.iter().for_each(|(_, table)| refer(program, table));
-        let resolved = found
+        let resolved: Vec<(u64, u64, Vec<u64>)> = found
             .iter()
             .map(|(function, table)| (*function, table.from.offset, targets(table)))
             .collect();
+        // One place alone may be all that is known of a jump that leads to others as well.
+        let unsure = resolved.iter().filter(|(_, _, targets)| targets.len() < 2);
+        hopeless.extend(unsure.map(|(function, at, _)| (*function, *at)));
         known.extend(found.into_iter().map(|(_, table)| (table.from, table)));
         explorer.resolve(resolved)?;
     }

@@ -37,13 +37,22 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// What a function passes on to, if it does nothing else: its straight line
-/// of code is run on constants, up to the jump at its end.
+/// What a function passes on to, if it does nothing else.
 pub(crate) fn target(
     program: &Program,
     reader: &mut CodeReader,
     entry: Address,
 ) -> Option<Address> {
+    passes_on(program, reader, entry).map(|(_, target)| target)
+}
+
+/// Where a function that does nothing else passes on, and what to: its straight line of code is
+/// run on constants, up to the jump at its end.
+pub(crate) fn passes_on(
+    program: &Program,
+    reader: &mut CodeReader,
+    entry: Address,
+) -> Option<(Address, Address)> {
     let mut values = Values::default();
     let in_stubs = program.memory.block_at(entry).is_some_and(linkage::holds_stubs);
     let mut at = entry;
@@ -66,7 +75,7 @@ pub(crate) fn target(
                 if !in_stubs && values.leaves_something() {
                     return None;
                 }
-                return decoded.flow_targets.first().map(|to| Address::ram(*to));
+                return decoded.flow_targets.first().map(|to| (at, Address::ram(*to)));
             }
             FlowType::ComputedJump => {
                 let (last, before) = ops.split_last()?;
@@ -77,7 +86,7 @@ pub(crate) fn target(
                 if !in_stubs && values.leaves_something() {
                     return None;
                 }
-                return values.jump(program, last);
+                return values.jump(program, last).map(|target| (at, target));
             }
             _ => return None,
         }

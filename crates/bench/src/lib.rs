@@ -11,4 +11,5 @@ pub mod requests;
 pub mod run;
 pub mod score;
 pub mod subject;
+pub mod symbol_table;
 pub mod theirs;

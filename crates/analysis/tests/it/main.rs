@@ -3,4 +3,5 @@
 mod flow;
 mod image;
 mod jump_tables;
+mod spilled;
 mod stubs;
