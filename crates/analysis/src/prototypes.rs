@@ -3,8 +3,11 @@
 
 use crate::pass::{Analysis, Stopped};
 use declarations::{Prototype, parse, parse_prototype};
+use decompiler::Language;
 use program::data_type::DataType;
-use program::{Address, Parameter, Program, Signature, SourceType, Storage, SymbolId};
+use program::{
+    Address, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage, SymbolId,
+};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -35,36 +38,65 @@ static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
 });
 
 /// Gives imported functions of known names their prototypes, unless they have
-/// one already. The declarations are those of Unix libraries: those of Windows have other types
-/// under the same names. Cost: linear in the imports.
+/// one already. Cost: linear in the imports.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    give(analysis, |program, function| {
+        let open = function.signature.source == SourceType::Default;
+        (function.is_external() && open).then(|| program.function_name(function.entry))
+    });
+    Ok(())
+}
+
+/// Gives functions of the program itself that are called like those of the library their
+/// prototypes, as in programs that contain the library: what debug information or a user says
+/// stays. Cost: linear in the functions.
+pub(crate) fn run_defined(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    give(analysis, |program, function| {
+        let source = function.signature.source;
+        let open = matches!(source, SourceType::Default | SourceType::Analysis);
+        let own = function.entry.space == SpaceId::RAM && function.thunk_of.is_none();
+        let symbol = program.symbols.get(function.symbol).filter(|_| own && open)?;
+        let named = symbol.parent == SymbolId::GLOBAL && !symbol.name.is_empty();
+        named.then(|| symbol.name.to_string())
+    });
+    Ok(())
+}
+
+/// Gives prototypes to the functions that `chosen` names. The declarations are those of Unix
+/// libraries: those of Windows have other types under the same names.
+fn give(analysis: &mut Analysis<'_>, chosen: impl Fn(&Program, &Function) -> Option<String>) {
     let program = &mut *analysis.program;
     if program.info.executable_format.contains("(PE)") {
-        return Ok(());
+        return;
     }
     let wanted: Vec<(Address, &'static str)> = program
         .functions
         .iter()
-        .filter(|f| f.is_external() && f.signature.source == SourceType::Default)
-        .filter_map(|f| Some((f.entry, known_prototype(&program.function_name(f.entry))?)))
+        .filter_map(|f| Some((f.entry, known_prototype(program, &chosen(program, f)?)?)))
         .collect();
     if wanted.is_empty() {
-        return Ok(());
+        return;
     }
     declare_types(program);
     for (entry, text) in wanted {
         match parse_prototype(text, &mut program.types) {
-            Ok(prototype) => apply(program, entry, &prototype),
+            Ok(prototype) => apply(program, analysis.language, entry, &prototype),
             Err(error) => tracing::error!(%error, text, "built-in prototype"),
         }
     }
-    Ok(())
 }
 
-/// The declaration of a function by its name, versions cut off.
-fn known_prototype(name: &str) -> Option<&'static str> {
+/// The declaration of a function by its name, versions cut off. A name may bear one underscore
+/// more than the declaration if nothing bears the plain name.
+fn known_prototype(program: &Program, name: &str) -> Option<&'static str> {
     let name = name.split_once('@').map_or(name, |(base, _)| base);
-    LIBRARY.prototypes.get(name).copied()
+    let prototypes = &LIBRARY.prototypes;
+    let known = prototypes.get(name).or_else(|| {
+        let plain = name.strip_prefix('_')?;
+        let prototype = prototypes.get(plain)?;
+        program.symbols.named(plain).next().is_none().then_some(prototype)
+    });
+    known.copied()
 }
 
 /// Makes the library's types known without counting them as used.
@@ -88,11 +120,12 @@ fn declare_types(program: &mut Program) {
 }
 
 /// Sets a function's signature and return type from a prototype.
-fn apply(program: &mut Program, entry: Address, prototype: &Prototype) {
+fn apply(program: &mut Program, language: &Language, entry: Address, prototype: &Prototype) {
     let function = &prototype.function;
     program.types.mark_used(function.return_type);
     function.parameters.iter().for_each(|p| program.types.mark_used(p.data_type));
     let void = program.types.length(function.return_type) == Some(0);
+    let usual = language.default_convention().filter(|_| entry.space == SpaceId::RAM);
     program.functions.edit(entry, |f| {
         let parameters = function
             .parameters
@@ -111,7 +144,7 @@ fn apply(program: &mut Program, entry: Address, prototype: &Prototype) {
             return_storage: if void { Storage::Void } else { Storage::Unassigned },
             parameters,
             varargs: function.varargs,
-            convention: function.convention.clone(),
+            convention: function.convention.clone().or_else(|| usual.map(Into::into)),
             custom_storage: false,
             source: SourceType::Imported,
         };

@@ -124,6 +124,9 @@ struct addrinfo {
     int ai_flags; int ai_family; int ai_socktype; int ai_protocol; socklen_t ai_addrlen; struct sockaddr *ai_addr;
     char *ai_canonname; struct addrinfo *ai_next;
 };
+//@ossl_typ.h
+struct evp_pkey_ctx_st { };
+typedef struct evp_pkey_ctx_st EVP_PKEY_CTX;
 //@poll.h
 struct pollfd { int fd; short events; short revents; };
 
@@ -293,6 +296,7 @@ double hypot(double __x, double __y);
 unsigned int htonl(unsigned int __hostlong);
 unsigned short htons(unsigned short __hostshort);
 int inet_aton(char *__cp, void *__inp);
+int init(EVP_PKEY_CTX *ctx);
 int ioctl(int __fd, unsigned long __request, ...);
 int isalnum(int param_1);
 int isalpha(int param_1);
