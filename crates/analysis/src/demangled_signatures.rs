@@ -1,11 +1,15 @@
 //! Parameters that demangled C++ names tell: they stand in the comment above a function.
 //!
-//! Each function is looked at once.
+//! Each function is looked at once; those in a namespace that may be a class are decompiled.
 
+use crate::parameter_ids::{decompile, is_moderate, levels};
 use crate::pass::{Analysis, Stopped};
 use decompiler::Language;
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use program::{
-    Address, CommentKind, DataType, Parameter, Program, Signature, SourceType, Storage, SymbolId,
+    Address, CommentKind, DataType, Parameter, Program, Signature, SourceType, SpaceId, Storage,
     SymbolKind, TypeId, TypeKind,
 };
 
@@ -23,24 +27,105 @@ struct Told<'a> {
     is_const: bool,
 }
 
+/// What a function is called with besides what its name tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum This {
+    /// Its object.
+    Passed,
+    /// Nothing.
+    None,
+    /// Its code must tell.
+    Unknown,
+}
+
 /// Runs the pass: functions whose signature is still open get one.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
-    let program = &mut *analysis.program;
-    let open: Vec<Address> = program
+    let open: Vec<Address> = analysis
+        .program
         .functions
         .iter()
         .filter(|f| f.thunk_of.is_none() && f.signature.source == SourceType::Default)
         .map(|f| f.entry)
         .collect();
+    let mut unknown: HashMap<Address, Arc<str>> = HashMap::new();
     for entry in open {
-        let Some(text) = program.comments.get(&(entry, CommentKind::Plate)).cloned() else {
-            continue;
+        let key = (entry, CommentKind::Plate);
+        let Some(text) = analysis.program.comments.get(&key).cloned() else { continue };
+        if entry.space == SpaceId::EXTERNAL {
+            analysis.program.comments.remove(&key);
+        }
+        let Some(told) = read(&text) else { continue };
+        match this(analysis.program, entry, &told) {
+            This::Unknown => {
+                unknown.insert(entry, text);
+            }
+            this => apply(analysis.program, analysis.language, entry, &told, this == This::Passed),
+        }
+    }
+    ask_code(analysis, &unknown)
+}
+
+/// Gives signatures to functions of which the code tells whether an object is passed.
+fn ask_code(
+    analysis: &mut Analysis<'_>,
+    unknown: &HashMap<Address, Arc<str>>,
+) -> Result<(), Stopped> {
+    let moderate = is_moderate(analysis.program);
+    let levels = levels(analysis.program, |f| unknown.contains_key(&f.entry));
+    for entries in levels {
+        analysis.check()?;
+        let decompiled = match moderate {
+            true => decompile(analysis.program, analysis.decompiler, &entries),
+            false => Vec::new(),
         };
-        if let Some(told) = read(&text) {
-            apply(program, analysis.language, entry, &told);
+        let taken: HashMap<Address, usize> =
+            decompiled.iter().map(|(entry, result)| (*entry, result.parameters.len())).collect();
+        for entry in entries {
+            let Some(told) = unknown.get(&entry).and_then(|text| read(text)) else { continue };
+            let passed = match taken.get(&entry) {
+                Some(taken) => *taken == told.parameters.len() + 1,
+                None => told.is_const || in_class(analysis.program, entry),
+            };
+            apply(analysis.program, analysis.language, entry, &told, passed);
         }
     }
     Ok(())
+}
+
+/// Whether a function's namespace is known to be a class.
+fn in_class(program: &Program, entry: Address) -> bool {
+    let space = program.symbols.get(program.function_namespace(entry));
+    space.is_some_and(|space| space.kind == SymbolKind::Class)
+}
+
+/// What names tell about the object that a function is called with.
+fn this(program: &Program, entry: Address, told: &Told<'_>) -> This {
+    let space = program.symbols.get(program.function_namespace(entry));
+    let inside = |s: &&program::Symbol| matches!(s.kind, SymbolKind::Class | SymbolKind::Namespace);
+    let Some(space) = space.filter(inside).filter(|s| !s.name.eq_ignore_ascii_case("std")) else {
+        return This::None;
+    };
+    let name = program.function_name(entry);
+    match (is_overloaded(&name), told.parameters.len()) {
+        (true, 0 | 1) => return This::Passed,
+        (true, 2) => return This::None,
+        _ => {}
+    }
+    let class = space.name.split('<').next().unwrap_or(&space.name);
+    if name.starts_with('~') || name.starts_with(class) {
+        This::Passed
+    } else if entry.space == SpaceId::EXTERNAL {
+        This::None
+    } else {
+        This::Unknown
+    }
+}
+
+/// Whether a name is that of an operator with a meaning of its own, elements of arrays and
+/// changes of type aside.
+fn is_overloaded(name: &str) -> bool {
+    let symbols = name.strip_prefix("operator").unwrap_or("");
+    symbols.starts_with(|c: char| c.is_ascii_punctuation() && !matches!(c, '.' | '_' | '['))
 }
 
 /// Takes a text such as `int f<int>(char const*, int) const` apart.
@@ -117,12 +202,14 @@ fn pieces(list: &str) -> Vec<&str> {
     found
 }
 
-fn apply(program: &mut Program, language: &Language, entry: Address, told: &Told<'_>) {
-    let Some(symbol) = program.functions.at(entry).map(|f| f.symbol) else { return };
-    let Some((name, parent)) = program.symbols.get(symbol).map(|s| (s.name.to_string(), s.parent))
-    else {
-        return;
-    };
+fn apply(
+    program: &mut Program,
+    language: &Language,
+    entry: Address,
+    told: &Told<'_>,
+    passed: bool,
+) {
+    let name = program.function_name(entry);
     let mut written: Vec<TypeId> = Vec::new();
     for text in &told.parameters {
         let Some(data_type) = type_of(program, text) else { return };
@@ -134,13 +221,16 @@ fn apply(program: &mut Program, language: &Language, entry: Address, told: &Told
         (None, "operator.delete" | "operator.delete[]") => type_of(program, "void"),
         _ => None,
     };
-    let this = class_of(program, parent, &name, told.is_const)
-        .filter(|_| language.convention("__thiscall").is_some());
+    let passed = passed && language.convention("__thiscall").is_some();
+    let class = program.symbols.get(program.function_namespace(entry)).filter(|_| passed);
+    let class = class.map(|space| space.name.to_string());
+    let this = class.map(|class| structure(program, &class));
     let this = this.map(|class| program.types.pointer_to(class));
-    let artificial = |at| program.memory.block_at(at).is_some_and(|b| b.permissions.artificial);
+    let outside = entry.space == SpaceId::EXTERNAL
+        || program.memory.block_at(entry).is_some_and(|b| b.permissions.artificial);
     let convention = match this {
         Some(_) => Some("__thiscall"),
-        None if artificial(entry) => None,
+        None if outside => None,
         None => language.default_convention(),
     };
     let convention = convention.map(Into::into);
@@ -170,17 +260,6 @@ fn apply(program: &mut Program, language: &Language, entry: Address, told: &Told
             source: SourceType::Analysis,
         };
     });
-}
-
-/// The class that a function is a method of, if it is known to be one.
-fn class_of(program: &mut Program, parent: SymbolId, name: &str, is_const: bool) -> Option<TypeId> {
-    let space = program.symbols.get(parent)?;
-    let class = space.name.to_string();
-    let plain = class.split('<').next().unwrap_or(&class);
-    let built = name.strip_prefix('~').unwrap_or(name) == plain;
-    let known = space.kind == SymbolKind::Class || built || is_const;
-    let inside = matches!(space.kind, SymbolKind::Class | SymbolKind::Namespace);
-    (known && inside).then(|| structure(program, &class))
 }
 
 /// The structure of a name, made when missing.

@@ -2,6 +2,7 @@
 //!
 //! Every entry is looked at a bounded number of times.
 
+mod around;
 pub(crate) mod functions;
 mod load;
 mod sections;
@@ -14,6 +15,7 @@ mod units;
 pub(crate) mod variables;
 
 use crate::pass::{Analysis, Stopped};
+use around::Around;
 use decompiler::Language;
 use gimli::{DebuggingInformationEntry, Dwarf, EndianSlice, EntriesTreeNode, RunTimeEndian};
 use load::{Loaded, Sections};
@@ -82,10 +84,10 @@ fn read_units(analysis: &mut Analysis<'_>, units: &Units<'_>) -> Result<(), Stop
             analysis.check()?;
         }
         let types = types.get_or_insert_with(|| Types::new(units, Rc::clone(&opened)));
-        types.enter(Rc::clone(&opened));
+        types.enter(analysis.program, Rc::clone(&opened));
         let Ok(mut tree) = opened.unit.entries_tree(None) else { continue };
         let Ok(root) = tree.root() else { continue };
-        walk(analysis.program, language, types, root, 0);
+        walk(analysis.program, language, types, root, &mut Vec::new());
     }
     Ok(())
 }
@@ -96,18 +98,25 @@ fn walk<'a>(
     language: &Language,
     types: &mut Types<'_, 'a>,
     node: EntriesTreeNode<'_, '_, '_, Bytes<'a>>,
-    depth: usize,
+    around: &mut Vec<Around>,
 ) {
-    if depth > DEEPEST {
+    if around.len() > DEEPEST {
         return;
     }
     match node.entry().tag() {
         gimli::DW_TAG_subprogram => functions::define(program, language, types, node.entry()),
-        gimli::DW_TAG_variable => variables::define(program, types, node.entry()),
+        gimli::DW_TAG_variable => variables::define(program, types, node.entry(), around),
         _ => {}
     }
+    let inner = match node.entry().tag() {
+        gimli::DW_TAG_subprogram => Around::function(program, types, node.entry()),
+        gimli::DW_TAG_lexical_block => around.last_mut().and_then(Around::next_block),
+        _ => None,
+    };
+    around.push(inner.unwrap_or_default());
     let mut children = node.children();
     while let Ok(Some(child)) = children.next() {
-        walk(program, language, types, child, depth + 1);
+        walk(program, language, types, child, around);
     }
+    around.pop();
 }

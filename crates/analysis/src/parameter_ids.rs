@@ -6,10 +6,8 @@
 
 use crate::pass::{Analysis, Stopped};
 use decompiler::{Convention, Decompilation, Decompiler, Language, Limits, ValuePlace, Variable};
-use program::data_type::FunctionType;
 use program::{
-    Address, DataType, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage,
-    TypeId, TypeKind,
+    Address, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage, TypeId,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,18 +18,18 @@ use std::time::Duration;
 const LARGEST: u64 = 2 << 20;
 /// Most time for one function.
 const LIMIT: Duration = Duration::from_secs(10);
+/// Widest value of unknown kind, in bytes.
+const WIDEST: u32 = 64;
 /// Pointers to pointers deeper than this are not kept.
 const DEEPEST: usize = 8;
 
 /// Runs the pass.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let program = &*analysis.program;
-    let code = program.memory.blocks().iter().filter(|b| b.permissions.execute);
-    let code: u64 = code.map(|b| b.length).sum();
-    if !program.info.executable_format.contains("(PE)") || code > LARGEST {
+    if !program.info.executable_format.contains("(PE)") || !is_moderate(program) {
         return Ok(());
     }
-    let levels = levels(program);
+    let levels = levels(program, is_open);
     let total = levels.len().max(1) as f32;
     for (done, functions) in levels.into_iter().enumerate() {
         analysis.step(done as f32 / total)?;
@@ -43,28 +41,34 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
+/// Whether every function may be decompiled.
+pub(crate) fn is_moderate(program: &Program) -> bool {
+    let code = program.memory.blocks().iter().filter(|b| b.permissions.execute);
+    code.map(|b| b.length).sum::<u64>() <= LARGEST
+}
+
 /// Whether a function's signature is open.
 fn is_open(function: &Function) -> bool {
     let memory = function.entry.space == SpaceId::RAM && function.thunk_of.is_none();
     memory && function.signature.source == SourceType::Default && !function.body.is_empty()
 }
 
-/// The functions with open signatures, those of each level calling only those of earlier ones,
-/// circles aside.
-fn levels(program: &Program) -> Vec<Vec<Address>> {
+/// The chosen functions, those of each level calling only those of earlier ones, circles aside.
+pub(crate) fn levels(program: &Program, chosen: impl Fn(&Function) -> bool) -> Vec<Vec<Address>> {
     let open: Vec<Address> =
-        program.functions.iter().filter(|f| is_open(f)).map(|f| f.entry).collect();
+        program.functions.iter().filter(|f| chosen(f)).map(|f| f.entry).collect();
+    let callees = |entry| callees(program, entry, &chosen);
     let mut level: HashMap<Address, usize> = HashMap::new();
     let mut begun: HashSet<Address> = HashSet::new();
     for entry in &open {
         if !begun.insert(*entry) {
             continue;
         }
-        let mut stack = vec![(*entry, callees(program, *entry), 0)];
+        let mut stack = vec![(*entry, callees(*entry), 0)];
         while let Some((at, calls, height)) = stack.last_mut() {
             match calls.pop() {
                 Some(callee) if begun.insert(callee) => {
-                    stack.push((callee, callees(program, callee), 0));
+                    stack.push((callee, callees(callee), 0));
                 }
                 Some(callee) => {
                     let known = level.get(&callee).map_or(0, |level| level + 1);
@@ -88,8 +92,8 @@ fn levels(program: &Program) -> Vec<Vec<Address>> {
     levels.into_values().collect()
 }
 
-/// The functions with open signatures that one calls, thunks followed.
-fn callees(program: &Program, entry: Address) -> Vec<Address> {
+/// The chosen functions that one calls, thunks followed.
+fn callees(program: &Program, entry: Address, chosen: &impl Fn(&Function) -> bool) -> Vec<Address> {
     let Some(function) = program.functions.at(entry) else { return Vec::new() };
     let mut found: Vec<Address> = function
         .body
@@ -98,7 +102,7 @@ fn callees(program: &Program, entry: Address) -> Vec<Address> {
         .flat_map(|range| program.references.between(range.start, range.end))
         .filter(|r| r.info.kind.is_call())
         .filter_map(|r| program.thunked(r.to))
-        .filter(|callee| callee.entry != entry && is_open(callee))
+        .filter(|callee| callee.entry != entry && chosen(callee))
         .map(|callee| callee.entry)
         .collect();
     found.sort_unstable();
@@ -107,7 +111,8 @@ fn callees(program: &Program, entry: Address) -> Vec<Address> {
     found
 }
 
-fn decompile(
+/// Decompiles functions, those left out that fail.
+pub(crate) fn decompile(
     program: &Program,
     decompiler: &Decompiler,
     functions: &[Address],
@@ -230,35 +235,20 @@ fn type_of(program: &mut Program, text: &str, size: u32) -> TypeId {
     let base = text.trim_end_matches(['*', ' ']);
     let stars = text.matches('*').count();
     let types = &mut program.types;
-    let known = match base {
-        "code" => Some(code(program)),
+    let unknown = base.strip_prefix("unkbyte").and_then(|size| size.parse().ok());
+    let known = match (base, unknown) {
+        // Code of unknown kind is not told from other bytes.
+        ("code", _) => Some(types.builtin("undefined")),
+        (_, Some(size)) if size <= WIDEST => {
+            let byte = types.builtin("undefined1");
+            Some(types.array_of(byte, size))
+        }
         _ => types.named(base).next(),
     };
-    let types = &mut program.types;
     let plain = !base.contains(['*', '[', '(']) && stars <= DEEPEST;
     let Some(mut found) = known.filter(|_| plain) else { return types.undefined(size) };
     for _ in 0..stars {
         found = types.pointer_to(found);
     }
     if types.length(found) == Some(size) { found } else { types.undefined(size) }
-}
-
-/// What pointers to code of unknown kind point to.
-fn code(program: &mut Program) -> TypeId {
-    let function = FunctionType {
-        return_type: program.types.builtin("undefined"),
-        parameters: Vec::new(),
-        varargs: false,
-        convention: None,
-        no_return: false,
-    };
-    program.types.add(DataType {
-        category: "/".into(),
-        name: "code".into(),
-        length: Some(1),
-        alignment: 1,
-        description: "".into(),
-        kind: TypeKind::Function(function),
-        used: false,
-    })
 }

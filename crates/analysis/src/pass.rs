@@ -121,14 +121,14 @@ pub const PASSES: &[Pass] = &[
         run: crate::demangled_signatures::run,
     },
     Pass {
-        name: "Library Prototypes of Own Functions",
-        description: "Gives the program's own functions of known names their prototypes.",
-        run: crate::prototypes::run_defined,
-    },
-    Pass {
         name: "Constant References",
         description: "Follows constants and stack places through functions; finds references and stack variables.",
         run: crate::constants::run,
+    },
+    Pass {
+        name: "Library Prototypes of Own Functions",
+        description: "Gives the program's own functions of known names their prototypes.",
+        run: crate::prototypes::run_defined,
     },
     Pass {
         name: "Subroutine References",

@@ -230,6 +230,11 @@ pub fn apply(program: &mut Program) {
         }
         let parent = namespaces(program, symbol.parent, &readable);
         if place.space == SpaceId::EXTERNAL {
+            // Analysis reads what the function takes out of this.
+            if function && !microsoft::is_one(&symbol.name) {
+                let key = (place, CommentKind::Plate);
+                program.comments.insert(key, readable.text.as_str().into());
+            }
             program.symbols.edit(id, |s| {
                 s.name = readable.name.as_str().into();
                 s.parent = parent;

@@ -48,3 +48,48 @@ fn tables_behind_calls_that_never_return_are_read_at_once() {
         assert!(cases.iter().all(|case| function.body.contains(*case)), "{name}: {cases:x?}");
     }
 }
+
+/// Start-up code has a function that a library declares too, with an underscore before.
+#[test]
+fn own_functions_of_library_names_have_their_prototypes() {
+    let program = analysed("inventory.x64.O0");
+    let function = program.functions.at(entry(&program, "_init")).expect("was just found");
+    let signature = &function.signature;
+    assert_eq!(program.types.name(signature.return_type), "int");
+    let [context] = signature.parameters.as_slice() else { panic!("{signature:?}") };
+    assert_eq!(&*context.name, "ctx");
+    assert_eq!(program.types.name(context.data_type), "EVP_PKEY_CTX *");
+    let own = program.functions.at(entry(&program, "main")).expect("was just found");
+    assert_eq!(own.signature.source, engine::program::SourceType::Default);
+}
+
+/// What a mangled name of another file says is known of the import, and nobody sees how.
+#[test]
+fn imports_of_mangled_names_have_their_parameters() {
+    let program = analysed("shapes.x64.O0");
+    let import = entry(&program, "operator.delete");
+    let function = program.functions.at(import).expect("was just found");
+    assert_eq!(program.types.name(function.signature.return_type), "void");
+    let names = function.signature.parameters.iter().map(|p| program.types.name(p.data_type));
+    assert_eq!(names.collect::<Vec<_>>(), ["void *", "ulong"]);
+    assert!(function.signature.convention.is_none());
+    assert!(program.comments.keys().all(|(at, _)| *at != import));
+}
+
+/// A method that makes no use of its object is told from one that does by its code alone.
+#[test]
+fn code_tells_which_functions_take_an_object() {
+    let program = analysed("shapes.x64.O0");
+    let mut seen = [0, 0];
+    for function in program.functions.iter().filter(|f| f.thunk_of.is_none()) {
+        let space = program.symbols.get(program.function_namespace(function.entry));
+        if space.is_none_or(|space| &*space.name == "geometry") || function.is_external() {
+            continue;
+        }
+        let this = function.signature.parameters.iter().any(|p| &*p.name == "this");
+        let convention = function.signature.convention.as_deref();
+        assert_eq!(this, convention == Some("__thiscall"));
+        seen[usize::from(this)] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}

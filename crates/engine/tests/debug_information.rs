@@ -189,6 +189,37 @@ fn parts_that_are_missing_or_do_not_fit_are_told() {
     assert!(!lines.iter().any(|line| line.contains("sums")), "{lines:#?}");
 }
 
+/// C has no wide character of its own: behind the typedef of one, Ghidra takes every `int` for it.
+#[test]
+fn whatever_comes_behind_a_wide_character_is_one() {
+    let program = analysed(&testkit::fixture("../debug/wide"));
+    let told = facts(&program);
+    let line = |name: &str| told.iter().find(|line| line.contains(name)).map(String::as_str);
+    assert_eq!(line(" main("), Some("wchar_t main(wchar_t argc, char * * argv)"), "{told:#?}");
+    let field = program.types.named("reporter").next().expect("the structure");
+    let field = program.types.get(field).expect("known");
+    let program::TypeKind::Struct { fields, .. } = &field.kind else { panic!("{field:?}") };
+    assert_eq!(program.types.name(fields[1].data_type), "wchar_t");
+}
+
+#[test]
+fn functions_of_any_arguments_are_named_so() {
+    let program = analysed(&testkit::fixture("../debug/wide"));
+    let name = "_func_wchar_t_char_ptr_varargs";
+    assert!(program.types.named(name).next().is_some());
+}
+
+#[test]
+fn static_variables_are_named_after_their_function_and_block() {
+    let program = analysed(&testkit::fixture("../debug/wide"));
+    let path = |name: &str| {
+        let (_, symbol) = program.symbols.named(name).find(|(_, s)| s.primary).expect(name);
+        program.symbols.path(symbol.parent).join("::")
+    };
+    assert_eq!(path("asked"), "widest");
+    assert_eq!(path("seen"), "widest::lexical_block_0::lexical_block_0_0");
+}
+
 #[test]
 fn compressed_sections_say_the_same() {
     let expected = expected();

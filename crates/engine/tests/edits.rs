@@ -358,3 +358,15 @@ fn nothing_stale_shows_after_edits_of_an_x64_program() {
 fn nothing_stale_shows_after_edits_of_an_aarch64_program() {
     nothing_stale_shows("inventory.aarch64.O0", 2, 40);
 }
+
+/// Further lines of a comment stand below the first one's words, as they do in Ghidra.
+#[test]
+fn further_lines_of_comments_are_aligned() {
+    let session = analysed("inventory.x64.O2");
+    let depth = entry(&session.snapshot(), "depth_of");
+    write(&session, |program| {
+        program.comments.insert((depth, CommentKind::Plate), "first\nsecond".into());
+    });
+    let text = decompiled(&session, &session.snapshot(), depth).c;
+    assert!(text.contains("/* first\n   second */"), "{text}");
+}

@@ -87,6 +87,9 @@ pub(super) fn define<'a>(
         name_class(program, &function, this);
         let name = types.source.name(entry).unwrap_or_default();
         note_prototype(program, at, &name, returned, &content);
+    } else {
+        // What the linker's name says stands in the prototype.
+        program.comments.remove(&(at, CommentKind::Plate));
     }
     apply(program, language, &function, content, returned);
     name_function(program, types, &function, entry);

@@ -17,6 +17,14 @@ const MEMBERS: usize = 1 << 14;
 /// Largest type.
 const LARGEST: u64 = 1 << 28;
 
+/// A plain type that a typedef gives the name of a built-in one, as C headers do with `wchar_t`.
+/// Whatever comes behind the typedef takes one for the other, as it does in Ghidra.
+struct Renamed {
+    plain: Place,
+    typedef: UnitOffset,
+    built_in: TypeId,
+}
+
 /// The types of one unit after the other, and of those that they speak of.
 pub(super) struct Types<'u, 'a> {
     /// The unit whose entries are looked at.
@@ -25,6 +33,8 @@ pub(super) struct Types<'u, 'a> {
     home: u32,
     /// Its types.
     own: HashMap<UnitOffset, TypeId>,
+    /// Names of built-in types that its typedefs give to plain ones.
+    renamed: Vec<Renamed>,
     /// Those of other units.
     others: HashMap<Place, TypeId>,
 }
@@ -34,14 +44,52 @@ impl<'u, 'a> Types<'u, 'a> {
     pub(super) fn new(units: &'u Units<'a>, first: Rc<Opened<'a>>) -> Types<'u, 'a> {
         let home = first.number;
         let source = Source { units, here: first };
-        Types { source, home, own: HashMap::new(), others: HashMap::new() }
+        Types { source, home, own: HashMap::new(), renamed: Vec::new(), others: HashMap::new() }
     }
 
     /// Goes on with another unit.
-    pub(super) fn enter(&mut self, unit: Rc<Opened<'a>>) {
+    pub(super) fn enter(&mut self, program: &Program, unit: Rc<Opened<'a>>) {
         self.home = unit.number;
         self.source.here = unit;
         self.own.clear();
+        self.renamed = self.find_renamed(program);
+    }
+
+    fn find_renamed(&self, program: &Program) -> Vec<Renamed> {
+        let mut found = Vec::new();
+        let unit = Rc::clone(&self.source.here);
+        let Ok(mut tree) = unit.unit.entries_tree(None) else { return found };
+        let Ok(root) = tree.root() else { return found };
+        let mut children = root.children();
+        while let Ok(Some(child)) = children.next() {
+            let entry = child.entry();
+            if entry.tag() == gimli::DW_TAG_typedef {
+                found.extend(self.renamed(program, entry));
+            }
+        }
+        found
+    }
+
+    /// What a typedef renames, if it does.
+    fn renamed(&self, program: &Program, entry: &Entry<'_, 'a>) -> Option<Renamed> {
+        let name = self.source.name(entry).filter(|name| matches!(&**name, "wchar_t" | "bool"))?;
+        let plain = self.source.type_of(entry).filter(|at| at.unit == self.home)?;
+        let base = self.source.here.unit.entry(plain.offset).ok()?;
+        let signed = base.attr_value(gimli::DW_AT_encoding).ok().flatten()
+            == Some(AttributeValue::Encoding(gimli::DW_ATE_signed));
+        let built_in = program.types.builtin(&name);
+        let size = program.types.length(built_in).map(u64::from);
+        let fits = base.tag() == gimli::DW_TAG_base_type
+            && size == self.source.number(&base, gimli::DW_AT_byte_size)
+            && !(signed && name == "bool");
+        fits.then_some(Renamed { plain, typedef: entry.offset(), built_in })
+    }
+
+    /// The built-in type that stands for a plain one where an entry speaks of it.
+    fn built_in(&self, at: Place, entry: &Entry<'_, 'a>) -> Option<TypeId> {
+        let here = self.source.here.number == self.home;
+        let renamed = self.renamed.iter().find(|renamed| renamed.plain == at)?;
+        (here && entry.offset() >= renamed.typedef).then_some(renamed.built_in)
     }
 
     /// Does something with an entry that may be in another unit.
@@ -84,12 +132,16 @@ impl<'u, 'a> Types<'u, 'a> {
     /// The type of what an entry describes; `None` if it has none.
     pub(super) fn of(&mut self, program: &mut Program, entry: &Entry<'_, 'a>) -> Option<TypeId> {
         let at = self.source.type_of(entry)?;
-        Some(self.at(program, at, 0))
+        let built_in = self.built_in(at, entry);
+        Some(built_in.unwrap_or_else(|| self.at(program, at, 0)))
     }
 
     fn inner(&mut self, program: &mut Program, entry: &Entry<'_, 'a>, depth: usize) -> TypeId {
         match self.source.type_of(entry) {
-            Some(at) => self.at(program, at, depth + 1),
+            Some(at) => match self.built_in(at, entry) {
+                Some(built_in) => built_in,
+                None => self.at(program, at, depth + 1),
+            },
             None => program.types.builtin("void"),
         }
     }
@@ -401,7 +453,9 @@ impl<'u, 'a> Types<'u, 'a> {
         let words: Vec<String> = all
             .map(|id| program.types.name(id).replace(" *", "_ptr").replace([' ', '[', ']'], "_"))
             .collect();
-        let name: String = format!("_func_{}", words.join("_")).chars().take(1000).collect();
+        let more = if varargs { "_varargs" } else { "" };
+        let name = format!("_func_{}{more}", words.join("_"));
+        let name: String = name.chars().take(1000).collect();
         let kind = TypeKind::Function(FunctionType {
             return_type,
             parameters,

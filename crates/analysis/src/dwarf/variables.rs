@@ -1,5 +1,6 @@
 //! Global variables out of debug information.
 
+use super::around::{Around, namespace};
 use super::types::Types;
 use super::{Bytes, Entry};
 use crate::strings::{clear, is_undefined};
@@ -13,17 +14,20 @@ const POINTERS: usize = 1 << 14;
 const NESTED: usize = 8;
 
 /// Gives the place of a variable its type and, if it has none, its name.
-pub(super) fn define<'a>(program: &mut Program, types: &mut Types<'_, 'a>, entry: &Entry<'_, 'a>) {
+pub(super) fn define<'a>(
+    program: &mut Program,
+    types: &mut Types<'_, 'a>,
+    entry: &Entry<'_, 'a>,
+    around: &[Around],
+) {
     let Some(at) = address(types, entry) else { return };
     if !program.memory.contains(at) {
         return;
     }
     let Some(data_type) = types.of(program, entry) else { return };
     let Some(length) = program.types.length(data_type).filter(|n| *n > 0) else { return };
-    if program.symbols.primary_at(at).is_none()
-        && let Some(name) = types.source.name(entry)
-    {
-        program.add_label(at, &name, SymbolId::GLOBAL, SourceType::Imported);
+    if let Some(name) = types.source.name(entry) {
+        name_variable(program, at, &name, around);
     }
     let Some(range) = AddressRange::with_length(at, u64::from(length)) else { return };
     if is_undefined(program, &range) {
@@ -32,6 +36,21 @@ pub(super) fn define<'a>(program: &mut Program, types: &mut Types<'_, 'a>, entry
             let mut left = POINTERS;
             refer(program, at, data_type, &mut left, 0);
         }
+    }
+}
+
+/// Names a variable that has no symbol, and one of a function, whose symbol bears a number, by
+/// what it is called there.
+fn name_variable(program: &mut Program, at: Address, name: &str, around: &[Around]) {
+    let known = program.symbols.primary_at(at).map(|(_, symbol)| symbol.source);
+    if known == Some(SourceType::UserDefined) {
+        return;
+    }
+    let inside = namespace(program, around);
+    if known.is_none() || inside.is_some() {
+        let parent = inside.unwrap_or(SymbolId::GLOBAL);
+        let label = program.add_label(at, name, parent, SourceType::Imported);
+        program.symbols.make_primary(label);
     }
 }
 

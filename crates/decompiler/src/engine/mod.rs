@@ -418,6 +418,8 @@ fn print_tokens(architecture: &mut Architecture, tokens: &TokenSink) {
     if let Some(Some(printer)) = architecture.printlist.get_mut(index) {
         let mut pretty = EmitPrettyPrint::new();
         pretty.lowlevel = Box::new(TokenEmit::new(Arc::clone(tokens)));
+        // Further lines of a comment stand below its first word.
+        pretty.commentfill = " ".repeat(printer.base_mut().commentstart.len());
         printer.base_mut().emit = Box::new(pretty);
         // Ghidra marks wide constants so whatever the size of `long` is.
         if let Some(printer) = printer.as_any_mut().downcast_mut::<PrintC>() {
