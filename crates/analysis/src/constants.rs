@@ -10,8 +10,9 @@ use crate::shared_returns::set_override;
 use crate::stack::{self, StackAccess};
 use decompiler::Language;
 use program::{
-    Address, AddressRange, AddressSet, FlowOverride, FlowType, Function, LocalVariable, Program,
-    RefType, Reference, ReferenceInfo, SourceType, SpaceId, Storage, StoragePiece,
+    Address, AddressRange, AddressSet, FlowOverride, FlowType, Function, Instruction,
+    LocalVariable, Program, RefType, Reference, ReferenceInfo, SourceType, SpaceId, Storage,
+    StoragePiece, Table,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,25 +30,45 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let functions: Vec<Arc<Function>> =
         snapshot.functions.iter().filter(|f| f.entry.space == SpaceId::RAM).cloned().collect();
     follow_functions(analysis, &machine, &snapshot, &functions)?;
-    let rest = outside_functions(&snapshot);
-    if !rest.is_empty() {
-        let reader = CodeReader::new(analysis.language);
-        let facts = Follower::new(&snapshot, &machine, reader).follow_rest(&rest);
-        store_references(analysis.program, &facts);
-    }
+    follow_outside(analysis, &machine, &snapshot, |_| true);
     if machine.family == Family::X86 {
-        scalars::refer(analysis.program, analysis.language);
+        scalars::refer(analysis.program, analysis.language, |_| true);
     }
     Ok(())
 }
 
-/// Follows functions that were made since the pass ran.
-pub(crate) fn run_on(analysis: &mut Analysis<'_>, entries: &[Address]) -> Result<(), Stopped> {
+/// Follows functions that were made since the pass ran, and instructions without a function that
+/// were not among the `known` ones.
+pub(crate) fn run_on(
+    analysis: &mut Analysis<'_>,
+    entries: &[Address],
+    known: &Table<Address, Instruction>,
+) -> Result<(), Stopped> {
     let machine = Machine::new(analysis.program, analysis.language);
     let snapshot = analysis.program.clone();
     let functions: Vec<Arc<Function>> =
         entries.iter().filter_map(|entry| snapshot.functions.at(*entry)).cloned().collect();
-    follow_functions(analysis, &machine, &snapshot, &functions)
+    follow_functions(analysis, &machine, &snapshot, &functions)?;
+    follow_outside(analysis, &machine, &snapshot, |at| !known.contains_key(&at));
+    if machine.family == Family::X86 {
+        scalars::refer(analysis.program, analysis.language, |at| !known.contains_key(&at));
+    }
+    Ok(())
+}
+
+/// Follows the code that belongs to no function, as far as it is wanted.
+fn follow_outside(
+    analysis: &mut Analysis<'_>,
+    machine: &Machine,
+    snapshot: &Program,
+    wanted: impl Fn(Address) -> bool,
+) {
+    let rest = outside_functions(snapshot, wanted);
+    if !rest.is_empty() {
+        let reader = CodeReader::new(analysis.language);
+        let facts = Follower::new(snapshot, machine, reader).follow_rest(&rest);
+        store_references(analysis.program, &facts);
+    }
 }
 
 fn follow_functions(
@@ -66,12 +87,12 @@ fn follow_functions(
     Ok(())
 }
 
-/// The code that belongs to no function.
-fn outside_functions(program: &Program) -> AddressSet {
+/// The code that belongs to no function, as far as it is wanted.
+fn outside_functions(program: &Program, wanted: impl Fn(Address) -> bool) -> AddressSet {
     let mut rest = AddressSet::new();
     let mut run: Option<AddressRange> = None;
     for (at, instruction) in program.listing.instructions.iter() {
-        if program.functions.containing(*at).is_some() {
+        if !wanted(*at) || program.functions.containing(*at).is_some() {
             continue;
         }
         let Some(range) = AddressRange::with_length(*at, u64::from(instruction.length)) else {

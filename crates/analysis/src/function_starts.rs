@@ -5,8 +5,9 @@
 
 use crate::address_tables::is_fallen_into;
 use crate::linkage;
+use crate::windows_starts::{self, Behind, Habits};
 use decompiler::Language;
-use program::{Address, FlowType, MemoryBlock, Program, RefType};
+use program::{Address, CodeUnit, FlowType, MemoryBlock, Program, RefType, Reference};
 use smallvec::{SmallVec, smallvec};
 
 /// Bytes that are looked at before and from a place on.
@@ -14,51 +15,63 @@ const BEFORE: usize = 10;
 const FROM: usize = 16;
 
 /// How the functions of a processor begin.
-struct Habit {
-    /// Starts are at multiples of this.
-    alignment: u64,
-    /// Whether a function may begin with these bytes.
-    begins: fn(&[u8]) -> bool,
-    /// Whether code before a function may end with these bytes.
-    ends: fn(&[u8]) -> bool,
-    /// Whether what begins like a function is one even if no such end lies before it, where other
-    /// means found that it is code.
-    code_without_end: bool,
+#[derive(Clone, Copy)]
+enum Manner {
+    /// As compilers for Windows have it: what lies before decides with the beginning.
+    Windows(&'static Habits),
+    /// As other compilers for x86 have it, whatever lies before where other means found code.
+    X86 { begins: fn(&[u8]) -> bool },
+    /// By saving the frame pointer and the link register behind the end of other code.
+    Aarch64,
 }
 
-fn habit(language: &Language) -> Option<Habit> {
-    Some(match (language.processor(), language.pointer_size()) {
-        ("x86", 8) => {
-            Habit { alignment: 1, begins: begins_x64, ends: ends_x86, code_without_end: true }
+impl Manner {
+    /// Starts are at multiples of this.
+    fn alignment(self) -> u64 {
+        match self {
+            Manner::Windows(_) | Manner::X86 { .. } => 1,
+            Manner::Aarch64 => 4,
         }
-        ("x86", 4) => {
-            Habit { alignment: 1, begins: begins_x86, ends: ends_x86, code_without_end: true }
-        }
-        ("AARCH64", _) => Habit {
-            alignment: 4,
-            begins: begins_aarch64,
-            ends: ends_aarch64,
-            code_without_end: false,
-        },
-        _ => return None,
-    })
+    }
+}
+
+fn manner(language: &Language) -> Option<Manner> {
+    let windows = language.compiler_spec_id() == "windows";
+    match (language.processor(), language.pointer_size()) {
+        ("x86", size @ (4 | 8)) if windows => Some(Manner::Windows(windows_starts::habits(size))),
+        ("x86", 8) => Some(Manner::X86 { begins: begins_x64 }),
+        ("x86", 4) => Some(Manner::X86 { begins: begins_x86 }),
+        ("AARCH64", _) => Some(Manner::Aarch64),
+        _ => None,
+    }
 }
 
 /// The places in code that look like starts and belong to no function.
 pub(crate) fn find(program: &Program, language: &Language) -> Vec<Address> {
-    let Some(habit) = habit(language) else { return Vec::new() };
+    let Some(manner) = manner(language) else { return Vec::new() };
     let mut found = Vec::new();
     for block in program.memory.blocks() {
         let code = block.permissions.execute && !block.permissions.artificial;
         let plain = !block.is_overlay() && block.is_initialized() && !linkage::holds_stubs(block);
         if code && plain {
-            search(program, &habit, block, &mut found);
+            let mut is_start = |at| match manner {
+                Manner::Windows(habits) => is_windows(program, habits, block, at),
+                Manner::X86 { begins } => is_x86(program, begins, block, at),
+                Manner::Aarch64 => is_aarch64(program, block, at),
+            };
+            search(program, manner.alignment(), block, &mut is_start, &mut found);
         }
     }
     found
 }
 
-fn search(program: &Program, habit: &Habit, block: &MemoryBlock, found: &mut Vec<Address>) {
+fn search(
+    program: &Program,
+    alignment: u64,
+    block: &MemoryBlock,
+    is_start: &mut dyn FnMut(Address) -> bool,
+    found: &mut Vec<Address>,
+) {
     let mut at = block.start;
     while at <= block.end() {
         if let Some(function) = program.functions.containing(at) {
@@ -69,7 +82,7 @@ fn search(program: &Program, habit: &Habit, block: &MemoryBlock, found: &mut Vec
             at = next;
             continue;
         }
-        if at.offset.is_multiple_of(habit.alignment) && is_start(program, habit, block, at) {
+        if at.offset.is_multiple_of(alignment) && is_start(at) {
             found.push(at);
         }
         let Some(next) = at.checked_add(1) else { return };
@@ -77,21 +90,80 @@ fn search(program: &Program, habit: &Habit, block: &MemoryBlock, found: &mut Vec
     }
 }
 
-fn is_start(program: &Program, habit: &Habit, block: &MemoryBlock, at: Address) -> bool {
+fn is_windows(program: &Program, habits: &Habits, block: &MemoryBlock, at: Address) -> bool {
     let run = program.memory.run(at);
-    if !(habit.begins)(&run[..run.len().min(FROM)]) {
+    let from = &run[..run.len().min(FROM)];
+    if !from.first().is_some_and(|first| habits.allow(*first)) {
         return false;
     }
+    let before = bytes_before(program, at);
+    let mut fitting = habits.fitting(&before, from);
+    fitting.any(|habit| follows(program, block, at, habit.behind)) && is_unclaimed(program, at)
+}
+
+fn is_x86(program: &Program, begins: fn(&[u8]) -> bool, block: &MemoryBlock, at: Address) -> bool {
+    let run = program.memory.run(at);
+    begins(&run[..run.len().min(FROM)])
+        && match program.listing.unit_containing(at) {
+            // Code that was found by other means, but not as a function.
+            Some(_) => is_unclaimed(program, at),
+            None => at != block.start && ends_x86(&bytes_before(program, at)),
+        }
+}
+
+fn is_aarch64(program: &Program, block: &MemoryBlock, at: Address) -> bool {
+    begins_aarch64(program.memory.run(at))
+        && ends_aarch64(&bytes_before(program, at))
+        && match program.listing.unit_containing(at) {
+            // Code that was found by other means, but not as a function.
+            Some((start, CodeUnit::Instruction(_))) => {
+                start == at && !is_fallen_into(program, at) && !is_branched_to(program, at)
+            }
+            Some(_) => false,
+            None => at != block.start,
+        }
+}
+
+/// Whether what must stand before a place does.
+fn follows(program: &Program, block: &MemoryBlock, at: Address, behind: Behind) -> bool {
+    if behind == Behind::Anything {
+        return true;
+    }
+    let Some(before) = at.checked_sub(1).filter(|_| at != block.start) else { return true };
+    match program.listing.unit_containing(before) {
+        Some((_, CodeUnit::Instruction(_))) => behind == Behind::Defined,
+        Some(_) => true,
+        None => false,
+    }
+}
+
+/// Whether nothing is known of a place, or only that there is code to which no flow leads: right
+/// behind a function, or where nothing but an address that was taken leads to it.
+fn is_unclaimed(program: &Program, at: Address) -> bool {
     match program.listing.unit_containing(at) {
-        // Code that was found by other means, but not as a function.
-        Some((start, program::CodeUnit::Instruction(_))) => {
+        Some((start, CodeUnit::Instruction(_))) => {
+            let before = at.checked_sub(1);
+            let follows = before.is_some_and(|at| program.functions.containing(at).is_some());
             start == at
                 && !is_fallen_into(program, at)
                 && !is_branched_to(program, at)
-                && (habit.code_without_end || (habit.ends)(&bytes_before(program, at)))
+                && (follows || program.references.to(at).all(|r| is_harmless(program, &r)))
         }
         Some(_) => false,
-        None => at != block.start && (habit.ends)(&bytes_before(program, at)),
+        None => true,
+    }
+}
+
+/// Whether a reference does not speak against a function: an address taken, or, behind a long
+/// filler, a jump out of code without a function.
+fn is_harmless(program: &Program, reference: &Reference) -> bool {
+    match reference.info.kind {
+        RefType::Data | RefType::Param => true,
+        RefType::Flow(FlowType::UnconditionalJump) => {
+            !matches!(*bytes_before(program, reference.to), [.., 0x90])
+                && program.functions.containing(reference.from).is_none()
+        }
+        _ => false,
     }
 }
 

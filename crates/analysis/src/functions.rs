@@ -5,6 +5,7 @@ use crate::function_starts;
 use crate::linkage;
 use crate::no_return;
 use crate::pass::{Analysis, Stopped};
+use crate::pointed_code::PointedCode;
 use crate::runtime_functions;
 use crate::switches;
 use crate::unwind;
@@ -126,10 +127,11 @@ fn shorten(program: &mut Program, explored: &Explored) {
 
 /// Makes functions of places that are called by references found since the
 /// code was explored, of those that jumps reach over other functions, and at
-/// last of those that look like starts. Cost: linear in the references and in
-/// the code without functions.
+/// last of those that look like starts; then decodes code whose address is
+/// only taken. Cost: linear in the references and in the code without functions.
 pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let mut searched = false;
+    let mut pointed = PointedCode::default();
     for _ in 0..ROUNDS {
         let program = &mut *analysis.program;
         let (imports, mut code) = called(program);
@@ -139,28 +141,59 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         if functions_lie_in_one_piece(analysis.language) {
             code.extend(jumped_to(program));
         }
-        if code.is_empty() {
-            if std::mem::replace(&mut searched, true) {
-                break;
-            }
+        if code.is_empty() && !std::mem::replace(&mut searched, true) {
             code = function_starts::find(program, analysis.language);
         }
-        let known: BTreeSet<Address> = program.functions.iter().map(|f| f.entry).collect();
-        let mut explorer = Explorer::new(analysis);
-        for at in code {
-            let mode = explorer.mode_at(at);
-            explorer.explore(at.offset, mode)?;
+        let rest = match code.is_empty() {
+            true => pointed.find(program, analysis.language, false),
+            false => Vec::new(),
+        };
+        if code.is_empty() && rest.is_empty() {
+            break;
         }
-        switches::resolve(&mut explorer)?;
-        let explored = explorer.finish();
-        define(analysis.program, &explored, None);
-        let program = &*analysis.program;
-        let fresh: Vec<Address> =
-            program.functions.iter().map(|f| f.entry).filter(|at| !known.contains(at)).collect();
-        crate::thunks::run(analysis)?;
-        crate::constants::run_on(analysis, &fresh)?;
+        explore(analysis, &code, &rest)?;
     }
     Ok(())
+}
+
+/// Decodes code that only data refers to, and makes functions of what it calls.
+pub(crate) fn run_pointed(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let rest = PointedCode::default().find(analysis.program, analysis.language, true);
+    if rest.is_empty() {
+        return Ok(());
+    }
+    explore(analysis, &[], &rest)?;
+    run_called(analysis)?;
+    crate::shared_returns::run(analysis)?;
+    crate::accesses::run(analysis)?;
+    crate::referenced::run(analysis)
+}
+
+/// Explores functions and code without any, and follows the constants in what is new.
+fn explore(
+    analysis: &mut Analysis<'_>,
+    functions: &[Address],
+    code: &[Address],
+) -> Result<(), Stopped> {
+    let known: BTreeSet<Address> = analysis.program.functions.iter().map(|f| f.entry).collect();
+    let before = analysis.program.listing.instructions.clone();
+    let mut explorer = Explorer::new(analysis);
+    for at in functions {
+        let mode = explorer.mode_at(*at);
+        explorer.explore(at.offset, mode)?;
+    }
+    for at in code {
+        let mode = explorer.mode_at(*at);
+        explorer.explore_code(at.offset, mode)?;
+    }
+    switches::resolve(&mut explorer)?;
+    let explored = explorer.finish();
+    define(analysis.program, &explored, None);
+    let program = &*analysis.program;
+    let fresh: Vec<Address> =
+        program.functions.iter().map(|f| f.entry).filter(|at| !known.contains(at)).collect();
+    crate::thunks::run(analysis)?;
+    crate::constants::run_on(analysis, &fresh, &before)
 }
 
 /// Places without a function that are called: stand-ins of imports, and code.
@@ -189,26 +222,36 @@ fn functions_lie_in_one_piece(language: &Language) -> bool {
 }
 
 /// Places without a function that functions jump to although another function starts in between:
-/// a function lies in one piece, so that these are functions that return for their callers.
+/// a function lies in one piece, so that these are functions that return for their callers. So are
+/// those that a function leads to which is nothing but a jump through a pointer.
 fn jumped_to(program: &Program) -> BTreeSet<Address> {
     let mut found = BTreeSet::new();
     for (at, instruction) in program.listing.instructions.iter() {
-        if instruction.effective_flow() != FlowType::UnconditionalJump {
+        let flow = instruction.effective_flow();
+        if !matches!(flow, FlowType::UnconditionalJump | FlowType::ComputedJump) {
             continue;
         }
-        let direct = |r: &program::Reference| {
-            r.to.space == at.space && r.info.kind == RefType::Flow(FlowType::UnconditionalJump)
-        };
-        let Some(to) = program.references.from(*at).find(direct).map(|r| r.to) else { continue };
+        let Some(to) = only_destination(program, *at, flow) else { continue };
         let over = (Bound::Excluded(to.min(*at)), Bound::Included(to.max(*at)));
+        let function = program.functions.containing(*at);
         let is_new = program.functions.at(to).is_none()
             && program.listing.instructions.contains_key(&to)
-            && program.functions.containing(*at).is_some();
-        if is_new && program.functions.range(over).next().is_some() {
+            && function.is_some();
+        let alone = flow == FlowType::ComputedJump && function.is_some_and(|f| f.entry == *at);
+        if is_new && (alone || program.functions.range(over).next().is_some()) {
             found.insert(to);
         }
     }
     found
+}
+
+/// Where a jump leads, if that is one place.
+fn only_destination(program: &Program, at: Address, flow: FlowType) -> Option<Address> {
+    let direct =
+        |r: &program::Reference| r.to.space == at.space && r.info.kind == RefType::Flow(flow);
+    let mut destinations = program.references.from(at).filter(direct);
+    let first = destinations.next()?;
+    destinations.next().is_none().then_some(first.to)
 }
 
 /// Makes the stand-in of an imported function a thunk of it.

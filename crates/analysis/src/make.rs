@@ -76,6 +76,7 @@ fn make(
     (entry, mode, body): (Address, u8, Option<AddressRange>),
 ) -> Result<Result<(), MakeError>, Stopped> {
     let told = &mut Told::default();
+    let known = program.listing.instructions.clone();
     let mut analysis =
         Analysis { program, language, pdb: None, decompiler, told, monitor, files: &NoDebugFiles };
     let mut explorer = Explorer::new(&mut analysis);
@@ -98,6 +99,6 @@ fn make(
         program.functions.edit(entry, |function| function.no_return = true);
     }
     crate::process_entry::mark(program, language);
-    crate::constants::run_on(&mut analysis, &[entry])?;
+    crate::constants::run_on(&mut analysis, &[entry], &known)?;
     Ok(Ok(()))
 }

@@ -156,6 +156,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::address_tables::run,
     },
     Pass {
+        name: "Data Reference",
+        description: "Decodes code that only data refers to.",
+        run: crate::functions::run_pointed,
+    },
+    Pass {
         name: "ASCII Strings",
         description: "Finds texts that nothing refers to.",
         run: crate::strings::run,

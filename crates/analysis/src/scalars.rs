@@ -22,15 +22,15 @@ const MASKS: [u64; 9] = [
 ];
 
 /// Adds references for such numbers where the operand has none yet. Cost: linear in the code;
-/// only instructions that hold a number within memory are looked at closely.
-pub(crate) fn refer(program: &mut Program, language: &Language) {
+/// only wanted instructions that hold a number within memory are looked at closely.
+pub(crate) fn refer(program: &mut Program, language: &Language, wanted: impl Fn(Address) -> bool) {
     let Some((low, high)) = program.memory.bounds().filter(|(low, _)| low.offset != 0) else {
         return;
     };
     let mut reader = CodeReader::new(language);
     let mut found: Vec<(Address, Address, RefType, i8)> = Vec::new();
     for (at, instruction) in program.listing.instructions.iter() {
-        if !holds_address(program, *at, instruction, low.offset, high.offset) {
+        if !wanted(*at) || !holds_address(program, *at, instruction, low.offset, high.offset) {
             continue;
         }
         let context = reader.context(instruction.mode);

@@ -6,7 +6,7 @@ use crate::explore::{import_slot, is_constant};
 use crate::linkage;
 use crate::pass::{Analysis, Stopped};
 use decompiler::{Opcode, PcodeOp, VarSpace, Varnode};
-use program::{Address, FlowType, Function, Program, SpaceId};
+use program::{Address, FlowType, Function, Program, RefType, SpaceId};
 use std::collections::{HashMap, HashSet};
 
 /// A thunk has at most this many instructions.
@@ -24,7 +24,11 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         .map(|f| f.entry)
         .collect();
     for entry in candidates {
-        let Some(target) = target(program, &mut reader, entry) else { continue };
+        let Some(target) =
+            target(program, &mut reader, entry).or_else(|| jump_alone(program, entry))
+        else {
+            continue;
+        };
         let leads_back = program.thunked(target).is_some_and(|f| f.entry == entry);
         if target != entry && !leads_back && program.functions.at(target).is_some() {
             let no_return = program.functions.at(target).is_some_and(|f| f.no_return);
@@ -35,6 +39,20 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         }
     }
     Ok(())
+}
+
+/// Where the jump leads that is all of a function, as references tell.
+fn jump_alone(program: &Program, entry: Address) -> Option<Address> {
+    let instruction = program.listing.instructions.get(&entry)?;
+    let alone = program.functions.at(entry)?.body.len() == u64::from(instruction.length);
+    if !alone || instruction.flow != FlowType::ComputedJump {
+        return None;
+    }
+    let mut flows = program.references.from(entry).filter(|r| {
+        r.to.space == SpaceId::RAM && r.info.kind == RefType::Flow(FlowType::ComputedJump)
+    });
+    let first = flows.next()?;
+    flows.next().is_none().then_some(first.to)
 }
 
 /// What a function passes on to, if it does nothing else.

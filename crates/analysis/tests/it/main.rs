@@ -3,5 +3,6 @@
 mod flow;
 mod image;
 mod jump_tables;
+mod pointed_code;
 mod spilled;
 mod stubs;

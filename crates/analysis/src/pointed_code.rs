@@ -1,0 +1,94 @@
+//! Code whose address is only taken: handed to others, or kept in a table. It is decoded where it
+//! makes a good subroutine, but nothing says that a function begins there.
+
+use crate::code::CodeReader;
+use crate::subroutine::Subroutines;
+use decompiler::{Language, Opcode};
+use program::{Address, CodeUnit, Program, RefType, Reference};
+use std::collections::BTreeSet;
+
+/// Looks at each destination once.
+#[derive(Default)]
+pub(crate) struct PointedCode {
+    seen: BTreeSet<Address>,
+}
+
+impl PointedCode {
+    /// Places that instructions, or with `from_data` data, refer to and that are subroutines of
+    /// which nothing is decoded yet. Cost: linear in the references, and in the code of those
+    /// places.
+    pub(crate) fn find(
+        &mut self,
+        program: &Program,
+        language: &Language,
+        from_data: bool,
+    ) -> Vec<Address> {
+        let mut reader = CodeReader::new(language);
+        let alignment = u64::from(language.instruction_alignment()).max(1);
+        let mut found = Vec::new();
+        for reference in program.references.iter() {
+            let to = reference.to;
+            if !matches!(reference.info.kind, RefType::Data | RefType::Param)
+                || !to.offset.is_multiple_of(alignment)
+                || self.seen.contains(&to)
+                || !is_open(program, to)
+            {
+                continue;
+            }
+            let by_code = program.listing.instruction_containing(reference.from).is_some();
+            if by_code == from_data || by_code && !takes_address(program, &mut reader, &reference) {
+                continue;
+            }
+            self.seen.insert(to);
+            let mode = program.mode_at(to);
+            if Subroutines::new(program, &mut reader).is_valid(to, mode, from_data) {
+                found.push(to);
+            }
+        }
+        found
+    }
+}
+
+/// Whether an address holds executable bytes of which nothing is known, and nobody reads or
+/// writes them.
+fn is_open(program: &Program, at: Address) -> bool {
+    program.memory.block_at(at).is_some_and(|b| b.permissions.execute && b.is_initialized())
+        && program.listing.unit_containing(at).is_none()
+        && !program.references.to(at).any(|reference| {
+            matches!(reference.info.kind, RefType::Read | RefType::Write | RefType::ReadWrite)
+        })
+}
+
+/// Whether an instruction only takes the address that it refers to: it neither goes there nor
+/// calculates with it.
+fn takes_address(program: &Program, reader: &mut CodeReader, reference: &Reference) -> bool {
+    let Some((at, CodeUnit::Instruction(unit))) = program.listing.unit_containing(reference.from)
+    else {
+        return false;
+    };
+    if unit.flow.is_jump() || unit.flow.is_call() {
+        return false;
+    }
+    let mut pcode = Vec::new();
+    let context = reader.context(unit.mode);
+    if reader.pcode(program, at, context, &mut pcode).is_err() {
+        return false;
+    }
+    let mut holder = None;
+    for op in &pcode {
+        let memory = matches!(op.opcode, Opcode::Load | Opcode::Store);
+        if memory && op.inputs.get(1).is_some_and(|pointer| Some(*pointer) == holder) {
+            return false;
+        }
+        let uses = op.inputs.iter().any(|input| {
+            Some(*input) == holder || input.is_constant() && input.offset == reference.to.offset
+        });
+        if uses && !memory {
+            if op.opcode != Opcode::Copy {
+                return false;
+            }
+            holder = op.output.or(holder);
+        }
+    }
+    true
+}
