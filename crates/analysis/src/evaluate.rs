@@ -134,7 +134,10 @@ impl Follower<'_> {
         }
         // A zero may be anything that is set later.
         let number = program.memory.read_uint(at, size).filter(|number| *number != 0)?;
-        Some(signed_if(Value::constant(number, size), signed))
+        let value = signed_if(Value::constant(number, size), signed);
+        // A number as large as a text's bytes, but no address, is followed by accident only.
+        let doubtful = number >> 32 != 0 && !program.memory.contains(Address::ram(number));
+        Some(if doubtful { Value { known: Known::Suspect, ..value } } else { value })
     }
 
     /// Where a pointer leads.

@@ -121,7 +121,7 @@ impl Follower<'_> {
             }
         };
         let external = matches!(place, Place::External(_));
-        let in_memory = external || self.program.memory.contains(target);
+        let in_memory = external || self.program.memory.contains(target) || self.is_named(target);
         if !external && !usage.known && !in_memory && !usage.is_flow() {
             return None;
         }
@@ -141,6 +141,13 @@ impl Follower<'_> {
             return None;
         }
         self.fits_processor(index, usage).then_some(target)
+    }
+
+    /// Whether a stored symbol names a place, maybe one right behind memory. The global pointer's
+    /// value has a name, but is no place.
+    fn is_named(&self, target: Address) -> bool {
+        let global = self.machine.global_pointer.map(|(_, value)| value);
+        Some(target.offset) != global && self.program.symbols.primary_at(target).is_some()
     }
 
     /// Processors on which some instructions only prepare an address.

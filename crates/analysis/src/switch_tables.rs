@@ -11,7 +11,7 @@ use program::{Address, AddressRange, Program, SourceType, SymbolId, SymbolKind};
 /// Most entries of one table that are marked.
 const LONGEST: u32 = 1 << 16;
 /// The value of a case that following flow alone does not tell.
-const UNKNOWN: u64 = u64::MAX;
+pub(crate) const UNKNOWN: u64 = u64::MAX;
 
 /// Marks a table whose destinations are known. A jump to a single place is none,
 /// and a case whose value is unknown gets no label.

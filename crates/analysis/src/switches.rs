@@ -17,8 +17,12 @@ use std::time::Duration;
 
 /// Rounds of resolving: cases may hold switches of their own.
 const ROUNDS: usize = 24;
+/// What stands for the value of the default case.
+const OTHERS: u64 = 0xbad1_abe1_bad1_abe1;
 /// Most time for one function.
 const LIMIT: Duration = Duration::from_secs(5);
+/// Most time for a function that is decompiled as a whole.
+const LONG_LIMIT: Duration = Duration::from_secs(30);
 /// Longest code in bytes that the decompiler is asked about where its answers are rare.
 const LONGEST: u64 = 0x2000;
 
@@ -29,6 +33,10 @@ pub(crate) struct Told {
     tables: BTreeMap<Address, JumpTable>,
     /// Functions that the decompiler was asked about.
     asked: BTreeSet<u64>,
+    /// Tables with the values of their cases, which only a whole decompilation tells.
+    valued: BTreeMap<Address, JumpTable>,
+    /// Functions that were decompiled for them.
+    decompiled: BTreeSet<u64>,
     /// The code of the functions that the exception tables describe, in order of address.
     framed: OnceCell<Vec<AddressRange>>,
 }
@@ -59,7 +67,7 @@ impl Told {
 /// Resolves computed jumps until none is left that can be. Cost: one flow
 /// analysis for each function that holds an open jump, spread over all cores.
 pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
-    let mut known: BTreeMap<Address, JumpTable> = BTreeMap::new();
+    let mut known = Known::new();
     loop {
         let hopeless = resolve_open(explorer, &mut known)?;
         if hopeless.is_empty() {
@@ -68,17 +76,55 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
         // Callers that waited for such a function go on, to code with jumps of its own.
         explorer.give_up(&hopeless.into_iter().collect::<Vec<_>>())?;
     }
-    let program = &mut *explorer.so_far(BTreeSet::new()).program;
-    for table in known.values() {
-        crate::switch_tables::mark(program, table);
+    let analysis = explorer.so_far(BTreeSet::new());
+    find_values(analysis.program, analysis.decompiler, analysis.told, &mut known);
+    for (_, table) in known.values() {
+        crate::switch_tables::mark(analysis.program, table);
     }
     Ok(())
+}
+
+/// The tables found, each with its function, by their jumps.
+type Known = BTreeMap<Address, (u64, JumpTable)>;
+
+/// Finds the values of cases that following flow alone does not tell, such as those of a switch in
+/// a loop. Cost: one decompilation of each function that holds one.
+fn find_values(
+    program: &Program,
+    decompiler: &decompiler::Decompiler,
+    told: &mut Told,
+    known: &mut Known,
+) {
+    let open = known.values().filter(|(_, table)| table.cases.len() > 1 && lacks_values(table));
+    let functions: BTreeSet<u64> = open.map(|(function, _)| *function).collect();
+    let functions: Vec<u64> =
+        functions.into_iter().filter(|function| told.decompiled.insert(*function)).collect();
+    let limits = Limits { timeout: LONG_LIMIT, ..Limits::default() };
+    let never = Arc::new(AtomicBool::new(false));
+    let found = side_by_side(&functions, |entry| {
+        decompiler.decompile(program, entry, &limits, &never).jump_tables
+    });
+    told.valued.extend(found.into_iter().map(|table| (table.from, table)));
+    for (from, (_, flat)) in known.iter_mut().filter(|(_, (_, table))| lacks_values(table)) {
+        let Some(table) = told.valued.get(from) else { continue };
+        // The way of all other values is listed as a case with a value of its own.
+        let cases = table.cases.iter().copied().filter(|(value, _)| *value != OTHERS);
+        let cases: Vec<(u64, Address)> = cases.collect();
+        let leads_there = |to: &Address| flat.cases.iter().any(|(_, known)| known == to);
+        if cases.iter().all(|(_, to)| leads_there(to)) {
+            (flat.cases, flat.default) = (cases, table.default);
+        }
+    }
+}
+
+fn lacks_values(table: &JumpTable) -> bool {
+    table.cases.iter().any(|(value, _)| *value == crate::switch_tables::UNKNOWN)
 }
 
 /// Resolves the jumps that are open now and those behind them; what cannot be resolved.
 fn resolve_open(
     explorer: &mut Explorer<'_, '_>,
-    known: &mut BTreeMap<Address, JumpTable>,
+    known: &mut Known,
 ) -> Result<BTreeSet<(u64, u64)>, Stopped> {
     let mut hopeless: BTreeSet<(u64, u64)> = BTreeSet::new();
     let mut waiting: BTreeSet<(u64, u64)> = BTreeSet::new();
@@ -115,7 +161,7 @@ fn resolve_open(
         // One place alone may be all that is known of a jump that leads to others as well.
         let unsure = resolved.iter().filter(|(_, _, targets)| targets.len() < 2);
         hopeless.extend(unsure.map(|(function, at, _)| (*function, *at)));
-        known.extend(found.into_iter().map(|(_, table)| (table.from, table)));
+        known.extend(found.into_iter().map(|found| (found.1.from, found)));
         explorer.resolve(resolved)?;
     }
     hopeless.extend(waiting);
@@ -158,7 +204,7 @@ fn look(
     analysis: &Analysis<'_>,
     open: BTreeSet<(u64, u64)>,
     hopeless: &mut BTreeSet<(u64, u64)>,
-    known: &BTreeMap<Address, JumpTable>,
+    known: &Known,
 ) -> (Vec<Found>, BTreeSet<(u64, u64)>) {
     let Analysis { program, language, told, .. } = analysis;
     let mut reader = CodeReader::new(language);
@@ -187,8 +233,8 @@ fn look(
             }
         }
     }
-    let tables = [&resolved, &by_byte].into_iter().flatten().map(|(_, table)| table);
-    let starts = tables.chain(known.values()).flat_map(|table| &table.tables);
+    let tables = [&resolved, &by_byte].into_iter().flatten().chain(known.values());
+    let starts = tables.flat_map(|(_, table)| &table.tables);
     let starts: BTreeSet<Address> = starts.map(|(first, _, _)| *first).collect();
     for (function, table) in by_byte {
         let at = table.from;
@@ -221,6 +267,14 @@ fn tables(
 ) -> Vec<JumpTable> {
     let limits = Limits { timeout: LIMIT, ..Limits::default() };
     let never = Arc::new(AtomicBool::new(false));
+    side_by_side(functions, |entry| decompiler.jump_tables(program, entry, &limits, &never))
+}
+
+/// What is told about several functions, on all cores and in their order.
+fn side_by_side(
+    functions: &[u64],
+    tell: impl Fn(Address) -> Vec<JumpTable> + Sync,
+) -> Vec<JumpTable> {
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(functions.len());
     let work = || {
@@ -228,8 +282,7 @@ fn tables(
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(entry) = functions.get(index) else { return found };
-            let entry = Address::ram(*entry);
-            found.push((index, decompiler.jump_tables(program, entry, &limits, &never)));
+            found.push((index, tell(Address::ram(*entry))));
         }
     };
     let mut all: Vec<(usize, Vec<JumpTable>)> = std::thread::scope(|scope| {

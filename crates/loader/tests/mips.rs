@@ -41,3 +41,29 @@ fn stubs_stand_for_the_functions_whose_symbols_have_their_place() {
     assert!(program.functions.at(Address::ram(0x9999_0000)).is_none());
     assert!(program.functions.at(stubs).is_none());
 }
+
+#[test]
+fn pointers_of_the_offset_table_may_lead_out_of_memory() {
+    const MIPS: u16 = 8;
+    let mut elf = Elf { big: true, ..Elf::new(false, 2, MIPS) };
+    let table = [0x8000_0000u32, 0, u32::MAX, 0x2004];
+    let section = |name, address, data: Vec<u8>| {
+        let (kind, flags) = (1, 3);
+        Section { name, kind, flags, address, data, ..Section::default() }
+    };
+    elf.segments.push(Segment {
+        kind: 1,
+        flags: 6,
+        offset: elf.body_offset(),
+        address: 0x2000,
+        file_size: 16,
+        memory_size: 16,
+    });
+    let bytes = table.iter().flat_map(|word| word.to_be_bytes()).collect();
+    elf.sections = vec![section(".got", 0x2000, bytes)];
+    let program = load("t", "t", elf.build().into(), &LoadOptions::default()).expect("it loads");
+    let leads: Vec<Option<u64>> = [0x2000, 0x2004, 0x2008, 0x200c]
+        .map(|at| program.references.from(Address::ram(at)).next().map(|r| r.to.offset))
+        .into();
+    assert_eq!(leads, [Some(0x8000_0000), None, None, Some(0x2004)]);
+}

@@ -428,6 +428,23 @@ mod tests {
     }
 
     #[test]
+    fn places_outside_of_memory_are_named_by_what_refers_to_them() {
+        let mut p = program();
+        let from = Address::ram(0x1000);
+        let (called, jumped, read) = (0x9000, 0xffff_0000, 0x9010);
+        let call = RefType::Flow(FlowType::UnconditionalCall);
+        let jump = RefType::Flow(FlowType::UnconditionalJump);
+        for (to, kind) in [(called, jump), (called, call), (jumped, jump), (read, RefType::Read)] {
+            p.add_reference(from, Address::ram(to), kind, 0, SourceType::Analysis);
+        }
+        let label = |a| p.label_at(Address::ram(a));
+        assert_eq!(label(called).as_deref(), Some("SUB_00009000"));
+        assert_eq!(label(jumped).as_deref(), Some("LAB_ffff0000"));
+        assert_eq!(label(read).as_deref(), Some("DAT_00009010"));
+        assert_eq!(label(0x9020), None);
+    }
+
+    #[test]
     fn modes_change_only_inside_their_range() {
         let mut p = program();
         p.set_mode(AddressRange::new(Address::ram(0x1002), Address::ram(0x1005)).unwrap(), 1);

@@ -54,7 +54,24 @@ impl Program {
         if let Some((id, _)) = self.symbols.primary_at(address) {
             return Some(self.symbol_name(id));
         }
-        if self.references.is_referenced(address) { self.synthetic_label(address) } else { None }
+        if !self.references.is_referenced(address) {
+            return None;
+        }
+        self.synthetic_label(address).or_else(|| self.outside_label(address))
+    }
+
+    /// The name of a place outside of memory that is referred to: what the references take it for.
+    fn outside_label(&self, address: Address) -> Option<String> {
+        if address.space != SpaceId::RAM {
+            return None;
+        }
+        let flows = || self.references.to(address).map(|r| r.info.kind).filter(|k| k.is_flow());
+        let prefix = match flows().next() {
+            Some(_) if flows().any(|kind| kind.is_call()) => "SUB",
+            Some(_) => "LAB",
+            None => "DAT",
+        };
+        Some(format!("{prefix}_{}", self.address_in_name(address)))
     }
 
     /// The synthetic name of a place in memory, whether referred to or not; `None` outside of

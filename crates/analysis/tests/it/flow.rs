@@ -172,3 +172,15 @@ fn functions_that_return_on_some_path_are_not_marked() {
     let after_recursion = Address::ram(0x1428);
     assert!(program.listing.instructions.contains_key(&after_recursion));
 }
+
+#[test]
+fn a_text_that_is_followed_like_a_pointer_refers_to_nothing() {
+    // mov rax,[2000]; mov rcx,[rax]; mov rax,[2008]; mov rcx,[rax]; ret
+    let code = bytes("48 8b 05 f9 0f 00 00 48 8b 08 48 8b 05 f7 0f 00 00 48 8b 08 c3");
+    let mut data = b"abcdefgh".to_vec();
+    data.extend(0x2000u64.to_le_bytes());
+    let program = analysed(&[(0x1000, code), (0x2000, data)], &[0x1000]);
+    let read = |at| program.references.from(Address::ram(at)).map(|r| r.to.offset).next();
+    assert_eq!(read(0x1007), None, "a text");
+    assert_eq!(read(0x1011), Some(0x2000), "a pointer");
+}

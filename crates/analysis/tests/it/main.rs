@@ -3,6 +3,7 @@
 mod flow;
 mod image;
 mod jump_tables;
+mod mips;
 mod pointed_code;
 mod spilled;
 mod stubs;

@@ -313,8 +313,12 @@ impl Symbols {
             None => {
                 let nowhere = !program.memory.contains(place);
                 let unknown = || format!("UNK_{}", program.address_in_name(place));
-                let label = program.label_at(place);
-                let Some(name) = label.or_else(|| nowhere.then(unknown)) else { return Ok(()) };
+                let stored = program.symbols.primary_at(place).is_some();
+                let name = match nowhere && !stored {
+                    true => Some(unknown()),
+                    false => program.label_at(place),
+                };
+                let Some(name) = name else { return Ok(()) };
                 let scope = self.scope(architecture, program, namespace)?;
                 let byte = undefined(architecture)?;
                 self.add_place(architecture, scope, place, &name, byte, false)?;

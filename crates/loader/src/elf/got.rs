@@ -120,7 +120,7 @@ impl Loader {
         }
     }
 
-    /// A reference to where the pointer at a place points, if that is memory.
+    /// A reference to where the pointer at a place points, be it outside of memory.
     fn refer_to_value(&mut self, place: Address) {
         // A pointer with an offset already refers to what it is based on.
         if self.program.references.from(place).next().is_some() {
@@ -130,7 +130,7 @@ impl Loader {
             return;
         };
         let target = Address::ram(value & self.mask);
-        if value != 0 && self.program.memory.contains(target) {
+        if value != 0 && target.offset != self.mask {
             self.refer_pointer(place, target);
         }
     }
