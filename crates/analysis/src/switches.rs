@@ -85,7 +85,7 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
 }
 
 /// The tables found, each with its function, by their jumps.
-type Known = BTreeMap<Address, (u64, JumpTable)>;
+type Known = BTreeMap<Address, Found>;
 
 /// Finds the values of cases that following flow alone does not tell, such as those of a switch in
 /// a loop. Cost: one decompilation of each function that holds one.
