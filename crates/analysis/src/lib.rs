@@ -19,6 +19,7 @@ mod expression;
 mod follow;
 mod function_starts;
 mod functions;
+mod golang;
 mod jump_tables;
 mod linkage;
 mod machine;

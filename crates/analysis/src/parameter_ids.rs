@@ -26,7 +26,10 @@ const DEEPEST: usize = 8;
 /// Runs the pass.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let program = &*analysis.program;
-    if !program.info.executable_format.contains("(PE)") || !is_moderate(program) {
+    // Ghidra does this for compilers of Windows alone; Go passes everything its own way.
+    let windows = program.info.executable_format.contains("(PE)")
+        && &*program.info.compiler_spec_id != "golang";
+    if !windows || !is_moderate(program) {
         return Ok(());
     }
     let levels = levels(program, is_open);

@@ -86,6 +86,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::pdb::run,
     },
     Pass {
+        name: "Golang Symbols",
+        description: "Names the functions of Go programs by the table that their runtime has.",
+        run: crate::golang::run,
+    },
+    Pass {
         name: "Demangler GNU",
         description: "Defines the tables and names that mangled C++ symbols stand for.",
         run: crate::mangled::run,

@@ -46,6 +46,22 @@ impl Language {
         })
     }
 
+    /// Whether a processor's languages know Go's calling conventions.
+    pub(crate) fn has_go(id: &str) -> bool {
+        let go =
+            ["x86:LE:32:default", "x86:LE:64:default", "AARCH64:LE:64:v8A", "AARCH64:BE:64:v8A"];
+        go.contains(&id)
+    }
+
+    /// Whether sections are named like those that Go's linker makes.
+    pub(crate) fn is_go<'a>(mut sections: impl Iterator<Item = &'a str>) -> bool {
+        sections.any(|name| {
+            name.contains("gopclntab")
+                || name.contains("go.buildinfo")
+                || name.contains("go_buildinfo")
+        })
+    }
+
     /// Writes what is known into the program's information.
     pub(crate) fn describe(&self, info: &mut ProgramInfo) {
         info.language_id.clone_from(&self.id);
@@ -80,10 +96,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_taken_apart_and_bad_ones_refused() {
+    fn ids_are_taken_apart_and_go_is_recognised_and_bad_ones_are_refused() {
         let language = Language::new("MIPS:BE:32:default", "default").unwrap();
         assert_eq!((language.bits, language.big_endian), (32, true));
         assert_eq!(language.organization().long, 4);
+        assert!(Language::has_go("x86:LE:64:default") && !Language::has_go("MIPS:BE:32:default"));
+        assert!(Language::is_go([".text", ".data.rel.ro.gopclntab"].into_iter()));
+        assert!(!Language::is_go([".text", ".rodata"].into_iter()));
         for bad in ["", "x86", "x86:LE:64", "x86:XX:64:default", "x86:LE:no:default", ":LE:64:d"] {
             assert!(Language::new(bad, "gcc").is_err(), "{bad}");
         }

@@ -1,6 +1,7 @@
 //! What analysis finds in small hand-made images, whose assembly stands beside their bytes.
 
 mod flow;
+mod golang;
 mod image;
 mod jump_tables;
 mod mips;

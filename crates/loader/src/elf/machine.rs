@@ -1,6 +1,6 @@
 //! Which language and compiler specification an ELF header calls for.
 
-use super::file::Header;
+use super::file::{ElfFile, Header};
 use crate::language::Language;
 use crate::{LoadError, LoadOptions};
 use object::elf as e;
@@ -11,7 +11,8 @@ const EF_MIPS_MICROMIPS: u32 = 0x0200_0000;
 const SUPPORTED: &str = "x86, x86-64, ARM, AArch64, MIPS, PowerPC and RISC-V";
 
 /// The language of a file, unless the options know better.
-pub(crate) fn language(header: &Header, options: &LoadOptions) -> Result<Language, LoadError> {
+pub(crate) fn language(file: &ElfFile, options: &LoadOptions) -> Result<Language, LoadError> {
+    let header = &file.header;
     let natural = natural(header);
     let (id, compiler) = match (&options.language, &natural) {
         (Some(id), natural) => (id.clone(), natural.as_ref().map_or("default", |(_, c)| c)),
@@ -24,6 +25,8 @@ pub(crate) fn language(header: &Header, options: &LoadOptions) -> Result<Languag
             });
         }
     };
+    let go = Language::has_go(&id) && Language::is_go(file.sections.iter().map(|s| &*s.name));
+    let compiler = if go { "golang" } else { compiler };
     Language::new(&id, options.compiler_spec.as_deref().unwrap_or(compiler))
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn load(
     options: &LoadOptions,
 ) -> Result<Program, LoadError> {
     let file = read::read(bytes)?;
-    let language = machine::language(&file.header, options)?;
+    let language = machine::language(&file, options)?;
     if file.segments.is_empty() && file.sections.is_empty() {
         return Err(LoadError::Malformed {
             format: "ELF",

@@ -139,6 +139,8 @@ fn language(file: &MachFile, options: &LoadOptions) -> Result<Language, LoadErro
             supported: SUPPORTED,
         });
     }
+    let go = Language::has_go(id) && Language::is_go(file.sections.iter().map(|s| &*s.name));
+    let compiler = if go { "golang" } else { compiler };
     Language::new(id, options.compiler_spec.as_deref().unwrap_or(compiler))
 }
 

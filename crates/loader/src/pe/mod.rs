@@ -89,7 +89,20 @@ fn language(file: &PeFile, options: &LoadOptions) -> Result<Language, LoadError>
             supported: SUPPORTED,
         });
     }
-    Language::new(id, options.compiler_spec.as_deref().unwrap_or("windows"))
+    let compiler = if Language::has_go(id) && is_go(file) { "golang" } else { "windows" };
+    Language::new(id, options.compiler_spec.as_deref().unwrap_or(compiler))
+}
+
+/// Whether a section begins with what Go tells about a build: sections have no names of Go's here.
+fn is_go(file: &PeFile) -> bool {
+    /// Far enough for what linkers put before it.
+    const NEAR: usize = 1 << 16;
+    file.sections.iter().any(|section| {
+        let bytes = file.bytes.get(section.raw_offset as usize..).unwrap_or_default();
+        let near = bytes.len().min(section.raw_size as usize).min(NEAR);
+        let bytes = bytes.get(..near).unwrap_or_default();
+        bytes.chunks(16).any(|chunk| chunk.starts_with(b"\xff Go buildinf:"))
+    })
 }
 
 impl Loader {
