@@ -37,6 +37,7 @@ mod reaching;
 mod refer;
 mod referenced;
 mod runtime_functions;
+mod rust_strings;
 mod scalars;
 mod shared_returns;
 mod stack;

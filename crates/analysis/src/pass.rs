@@ -171,6 +171,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::strings::run,
     },
     Pass {
+        name: "Rust String Analyzer",
+        description: "Splits the texts of Rust programs, which end in no zero.",
+        run: crate::rust_strings::run,
+    },
+    Pass {
         name: "Decompiler Parameter ID",
         description: "Keeps the parameters that the decompiler finds in functions of Windows programs.",
         run: crate::parameter_ids::run,

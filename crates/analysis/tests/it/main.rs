@@ -6,5 +6,6 @@ mod image;
 mod jump_tables;
 mod mips;
 mod pointed_code;
+mod rust_strings;
 mod spilled;
 mod stubs;
