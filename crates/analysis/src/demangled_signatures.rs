@@ -2,6 +2,8 @@
 //!
 //! Each function is looked at once; those in a namespace that may be a class are decompiled.
 
+mod microsoft;
+
 use crate::parameter_ids::{decompile, is_moderate, levels};
 use crate::pass::{Analysis, Stopped};
 use decompiler::Language;
@@ -25,6 +27,10 @@ struct Told<'a> {
     varargs: bool,
     /// Only methods bear this mark.
     is_const: bool,
+    /// The calling convention, where names tell it.
+    convention: Option<&'a str>,
+    /// Whether there is `this`, where names tell it.
+    this: Option<bool>,
 }
 
 /// What a function is called with besides what its name tells.
@@ -105,6 +111,11 @@ fn this(program: &Program, entry: Address, told: &Told<'_>) -> This {
     let Some(space) = space.filter(inside).filter(|s| !s.name.eq_ignore_ascii_case("std")) else {
         return This::None;
     };
+    match told.this {
+        Some(true) => return This::Passed,
+        Some(false) => return This::None,
+        None => {}
+    }
     let name = program.function_name(entry);
     match (is_overloaded(&name), told.parameters.len()) {
         (true, 0 | 1) => return This::Passed,
@@ -133,21 +144,13 @@ fn read(text: &str) -> Option<Told<'_>> {
     if text.len() > LONGEST || text.contains('\n') {
         return None;
     }
+    if let Some(told) = microsoft::read(text) {
+        return (told.parameters.len() <= MOST).then_some(told);
+    }
     let text = text.split_once(" thunk to ").map_or(text, |(_, rest)| rest).trim();
     let is_const = text.ends_with(" const");
     let text = text.trim_end_matches(" const");
-    let inner = text.strip_suffix(')')?;
-    let mut depth = 0usize;
-    let open = inner.char_indices().rev().find(|(_, c)| {
-        match c {
-            ')' => depth += 1,
-            '(' if depth == 0 => return true,
-            '(' => depth -= 1,
-            _ => {}
-        }
-        false
-    });
-    let (head, list) = (inner.get(..open?.0)?, inner.get(open?.0 + 1..)?);
+    let (head, list) = parameter_list(text)?;
     let mut parameters = pieces(list);
     let varargs = parameters.last() == Some(&"...");
     if varargs {
@@ -163,7 +166,25 @@ fn read(text: &str) -> Option<Told<'_>> {
         parameters,
         varargs,
         is_const,
+        convention: None,
+        this: None,
     })
+}
+
+/// What stands before the parentheses that a text ends with, and what is between them.
+fn parameter_list(text: &str) -> Option<(&str, &str)> {
+    let inner = text.strip_suffix(')')?;
+    let mut depth = 0usize;
+    let open = inner.char_indices().rev().find(|(_, c)| {
+        match c {
+            ')' => depth += 1,
+            '(' if depth == 0 => return true,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        false
+    });
+    Some((inner.get(..open?.0)?, inner.get(open?.0 + 1..)?))
 }
 
 /// What stands before the name, if anything does.
@@ -216,7 +237,15 @@ fn apply(
         written.push(data_type);
     }
     let returned = match (told.returned, name.as_str()) {
+        // What is returned by value changes where parameters are.
+        (Some(text), _) if told.convention.is_some() => match type_of(program, text) {
+            Some(data_type) => Some(data_type),
+            None => return,
+        },
         (Some(text), _) => type_of(program, text),
+        (None, _) if told.convention.is_some() && name.starts_with('~') => {
+            Some(program.types.builtin("void"))
+        }
         (None, "operator.new" | "operator.new[]") => type_of(program, "void*"),
         (None, "operator.delete" | "operator.delete[]") => type_of(program, "void"),
         _ => None,
@@ -230,8 +259,11 @@ fn apply(
         || program.memory.block_at(entry).is_some_and(|b| b.permissions.artificial);
     let convention = match this {
         Some(_) => Some("__thiscall"),
-        None if outside => None,
-        None => language.default_convention(),
+        None => {
+            let known = |name: &&str| *name != "__thiscall" && language.convention(name).is_some();
+            let usual = language.default_convention().filter(|_| !outside);
+            told.convention.filter(known).or(usual)
+        }
     };
     let convention = convention.map(Into::into);
     written.iter().chain(&returned).chain(&this).for_each(|id| program.types.mark_used(*id));
@@ -284,7 +316,8 @@ fn structure(program: &mut Program, name: &str) -> TypeId {
 /// The type that a text such as `char const*` names; `None` for one whose size is not known.
 fn type_of(program: &mut Program, text: &str) -> Option<TypeId> {
     if text.contains(['(', '[']) {
-        return None;
+        // Microsoft's texts tell how functions that are pointed to are called.
+        return text.contains("(__").then(|| program.types.builtin("pointer"));
     }
     let mut rest = text.trim();
     let mut stars = 0;
@@ -292,6 +325,8 @@ fn type_of(program: &mut Program, text: &str) -> Option<TypeId> {
         let shorter = rest
             .strip_suffix(" const")
             .or_else(|| rest.strip_suffix(" volatile"))
+            .or_else(|| rest.strip_suffix(" __ptr64"))
+            .or_else(|| rest.strip_suffix(" __restrict"))
             .map(|shorter| (shorter, 0))
             .or_else(|| rest.strip_suffix("&&").map(|shorter| (shorter, 1)))
             .or_else(|| rest.strip_suffix(['*', '&']).map(|shorter| (shorter, 1)));
@@ -301,7 +336,7 @@ fn type_of(program: &mut Program, text: &str) -> Option<TypeId> {
         // `char const* const*` has the mark right behind a star.
         rest = rest.strip_suffix("*const").map_or(rest, |_| &rest[..rest.len() - 5]);
     }
-    let rest = rest.strip_prefix("const ").unwrap_or(rest);
+    let (rest, is_enum) = microsoft::bare(rest);
     if stars > MOST {
         return None;
     }
@@ -314,12 +349,18 @@ fn type_of(program: &mut Program, text: &str) -> Option<TypeId> {
         "long long" => "longlong",
         "unsigned long long" => "ulonglong",
         "long double" => "longdouble",
+        "__int64" => "longlong",
+        "unsigned __int64" => "ulonglong",
+        "char8_t" => "uchar",
+        "char16_t" => "wchar16",
+        "char32_t" => "wchar32",
         "void" | "bool" | "char" | "short" | "int" | "long" | "float" | "double" | "wchar_t" => {
             rest
         }
         _ => "",
     };
     let mut found = match builtin {
+        "" if is_enum => microsoft::enumeration(program, rest),
         "" if stars == 0 => return None,
         "" => structure(program, &last_part(rest)),
         name => program.types.builtin(name),

@@ -218,7 +218,17 @@ fn data_has_types_and_names() {
 #[test]
 fn public_names_alone_are_demangled() {
     let program = analysed(&fixture("plain.x64.exe"), None);
-    assert!(signature(&program, "mean").ends_with("shop::mean(double * , int )"));
+    // Their prototypes come with them; of parameters only types are told.
+    let expected = [
+        ("mean", "double __cdecl shop::mean(double * , int )"),
+        ("name_of", "char * __cdecl shop::name_of(int )"),
+        ("made", "int __cdecl shop::Item::made()"),
+        ("Item", "undefined __thiscall shop::Item::Item(Item * this, int , Kind )"),
+        ("~Item", "void __thiscall shop::Item::~Item(Item * this)"),
+    ];
+    for (name, text) in expected {
+        assert_eq!(signature(&program, name), text);
+    }
     assert!(program.symbols.named("many").any(|(_, s)| s.kind == SymbolKind::Function));
     assert!(program.symbols.named("counter").any(|(_, s)| s.primary));
 }
