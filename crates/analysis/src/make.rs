@@ -20,7 +20,7 @@ pub enum MakeError {
 }
 
 /// Nobody watches.
-struct Unwatched;
+pub(crate) struct Unwatched;
 
 impl Monitor for Unwatched {
     fn phase(&mut self, _name: &'static str, _done: usize, _total: usize) {}

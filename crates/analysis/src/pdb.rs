@@ -13,9 +13,11 @@ mod types;
 pub use file::{PdbError, PdbIdentity, identify};
 
 use crate::dwarf::variables::refer;
+use crate::make::Unwatched;
 use crate::pass::{Analysis, Stopped};
 use crate::strings::{clear, is_undefined};
-use decompiler::Language;
+use crate::switches::Told;
+use decompiler::{Decompiler, Language};
 use file::{Bytes, Pages};
 use frame::Frames;
 use modules::{Module, Static};
@@ -23,6 +25,7 @@ use pdb2::{AddressMap, FallibleIterator, PDB, PdbInternalSectionOffset, StreamIn
 use program::{Address, AddressRange, CommentKind, Program, SourceType, SymbolId, SymbolKind};
 use records::Records;
 use std::path::Path;
+use std::sync::Arc;
 use types::{Types, text};
 
 /// The stream that holds the types.
@@ -57,6 +60,34 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         );
     }
     analysis.step(1.0)
+}
+
+/// Applies the content of a PDB file to a program, whether it belongs to it or not. `name` is the
+/// file's.
+///
+/// # Errors
+/// When the content is that of no PDB file, or damaged; what could be read is applied.
+pub fn apply_bytes(
+    program: &mut Program,
+    language: &Language,
+    name: &str,
+    bytes: Arc<[u8]>,
+) -> Result<(), PdbError> {
+    let broken =
+        |error: pdb2::Error| PdbError::NotPdb { path: name.into(), reason: error.to_string() };
+    let length = bytes.len() as u64;
+    let mut file = PDB::open(Pages::new(std::io::Cursor::new(bytes), length)).map_err(broken)?;
+    file::identity(&mut file).map_err(broken)?;
+    let mut analysis = Analysis {
+        program,
+        language,
+        pdb: None,
+        decompiler: &Decompiler::new(),
+        told: &mut Told::default(),
+        monitor: &mut Unwatched,
+    };
+    // Nobody can stop it.
+    apply(&mut analysis, name, &mut file).unwrap_or(Ok(())).map_err(broken)
 }
 
 /// The file to read: the chosen one, or the one that the program names, if it lies beside it.

@@ -8,7 +8,7 @@ mod programs;
 
 pub use calls::{addresses, comments, cursors};
 pub use messages::{frames, json_rpc, mcp_request};
-pub use programs::{archive, code, elf, files, mach_o, names, pe, records};
+pub use programs::{archive, code, elf, files, mach_o, names, pdb, pe, records};
 
 /// Takes any bytes, and panics when something does not hold.
 pub type Trial = fn(&[u8]);
@@ -27,6 +27,7 @@ pub const ALL: &[(&str, Trial)] = &[
     ("mach_o", mach_o),
     ("records", records),
     ("archive", archive),
+    ("pdb", pdb),
     ("names", names),
     ("code", code),
 ];

@@ -1,7 +1,7 @@
 //! Programs that nobody vouches for: files of every format, and random code.
 
 use engine::{AnalysisKind, AnalysisState, Format, LoadOptions, Session};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// Larger inputs say nothing that smaller ones do not.
@@ -54,6 +54,29 @@ pub fn records(bytes: &[u8]) {
 /// A file of any content, as an archive.
 pub fn archive(bytes: &[u8]) {
     load_as(bytes, Format::Archive, None);
+}
+
+/// The program that PDB files are tried on.
+static SHOP: LazyLock<Session> = LazyLock::new(|| {
+    let bytes: Arc<[u8]> = include_bytes!("../../../fixtures/pdb/shop.x64.exe").as_slice().into();
+    let program = loader::load("shop", "shop", bytes, &LoadOptions::default());
+    Session::from_program(program.expect("the fixture loads")).expect("its language is built in")
+});
+
+/// A PDB file of any content. It is applied or refused, and brings no more than its bytes can
+/// justify.
+pub fn pdb(bytes: &[u8]) {
+    let bytes: Arc<[u8]> = bytes[..bytes.len().min(MOST_BYTES)].into();
+    let before = SHOP.snapshot();
+    let mut program = before.as_ref().clone();
+    let most = bytes.len().saturating_add(1 << 14);
+    let _ = analysis::pdb::apply_bytes(&mut program, SHOP.language(), "trial.pdb", bytes);
+    let types = program.types.iter().count();
+    assert!(types <= most, "{types} types");
+    assert!(program.symbols.len() <= most, "{} symbols", program.symbols.len());
+    assert!(program.functions.len() <= most, "{} functions", program.functions.len());
+    let locals: usize = program.functions.iter().map(|f| f.locals.len()).sum();
+    assert!(locals <= most, "{locals} variables");
 }
 
 /// A symbol's name of any content. What it is read as stays short.

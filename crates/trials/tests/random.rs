@@ -130,6 +130,24 @@ fn files() {
 }
 
 #[test]
+fn pdb() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pdb");
+    let examples = ["shop.x64.pdb", "plain.x64.pdb"]
+        .map(|name| std::fs::read(format!("{folder}/{name}")).expect("bytes"));
+    run("pdb", 40, &examples);
+    // Bytes that stay where they are, so that the pages do too.
+    let mut dice = Dice(23);
+    for _ in 0..300 {
+        let mut bytes = examples[dice.below(2)].clone();
+        for _ in 0..=dice.below(24) {
+            let at = dice.below(bytes.len());
+            bytes[at] = [0, 0xff, 0x80, dice.next() as u8][dice.below(4)];
+        }
+        trials::pdb(&bytes);
+    }
+}
+
+#[test]
 fn code() {
     // Each language with noise, and with noise that begins like a function.
     let mut dice = Dice(11);
