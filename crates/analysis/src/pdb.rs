@@ -12,6 +12,7 @@ mod types;
 
 pub use file::{PdbError, PdbIdentity, identify};
 
+use crate::debug_files::NoDebugFiles;
 use crate::dwarf::variables::refer;
 use crate::make::Unwatched;
 use crate::pass::{Analysis, Stopped};
@@ -85,6 +86,7 @@ pub fn apply_bytes(
         decompiler: &Decompiler::new(),
         told: &mut Told::default(),
         monitor: &mut Unwatched,
+        files: &NoDebugFiles,
     };
     // Nobody can stop it.
     apply(&mut analysis, name, &mut file).unwrap_or(Ok(())).map_err(broken)
