@@ -22,6 +22,11 @@ impl CodeReader {
         self.language.pointer_size()
     }
 
+    /// The processor whose code it reads.
+    pub(crate) fn language(&self) -> &Language {
+        &self.language
+    }
+
     /// The context of a stored decoding mode.
     pub(crate) fn context(&self, mode: u8) -> Context {
         self.language.mode_context(mode)

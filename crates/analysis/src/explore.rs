@@ -468,6 +468,11 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 crate::thunks::passes_on(self.analysis.program, &mut self.reader, entry);
             passed_on.filter(|(jump, _)| *jump == Address::ram(at)).map(|(_, target)| target)
         });
+        // The loader knows what a stub stands for that takes its pointer by a caller's register.
+        let target = target.or_else(|| {
+            let stub = self.analysis.program.functions.at(Address::ram(function))?;
+            stub.thunk_of.filter(|of| of.space == SpaceId::EXTERNAL)
+        });
         match target {
             Some(target) if target.space == SpaceId::RAM => {
                 self.function(target.offset, context);

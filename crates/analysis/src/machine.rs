@@ -72,8 +72,8 @@ impl Machine {
             call_push,
             parameters_at: on_stack.unwrap_or(call_push),
             global_pointer: global_pointer(program, language, family),
-            call_register: (family == Family::Mips).then(|| language.register("t9")).flatten(),
-            stub_base: stub_base(program, language, family),
+            call_register: call_register(program, language, family),
+            stub_base: stub_base_of(program, language),
             language: language.clone(),
             default: default.cloned(),
             conventions,
@@ -112,30 +112,54 @@ impl Machine {
 }
 
 /// The value that the global pointer has in every function, if a symbol tells it.
+pub(crate) fn global_pointer_of(
+    program: &Program,
+    language: &Language,
+) -> Option<(RegisterVarnode, u64)> {
+    let family = if language.processor() == "MIPS" { Family::Mips } else { Family::Other };
+    global_pointer(program, language, family)
+}
+
+/// The same for a family that is known.
 fn global_pointer(
     program: &Program,
     language: &Language,
     family: Family,
 ) -> Option<(RegisterVarnode, u64)> {
-    let names: &[&str] = match (family, language.processor()) {
-        (Family::Mips, _) => &["_mips_gp_value", "_gp"],
-        (_, "RISCV") => &["__global_pointer$"],
+    let (register, names): (&str, &[&str]) = match (family, language.processor()) {
+        (Family::Mips, _) => ("gp", &["_mips_gp_value", "_gp"]),
+        (_, "RISCV") => ("gp", &["__global_pointer$"]),
+        (_, "PowerPC") if language.pointer_size() == 8 => ("r2", &["TOC_BASE"]),
         _ => return None,
     };
     let found = names.iter().find_map(|name| {
         let mut symbols = program.symbols.named(name).map(|(_, symbol)| symbol.address);
         symbols.find(|at: &Address| at.space == SpaceId::RAM)
     });
-    Some((language.register("gp")?, found?.offset))
+    Some((language.register(register)?, found?.offset))
 }
 
-/// Stubs of position-independent code for 32-bit x86 find the global offset table in EBX.
-fn stub_base(
+/// The register that holds the address of a function when it is called. On 64-bit PowerPC only
+/// where functions have no descriptors.
+fn call_register(
     program: &Program,
     language: &Language,
     family: Family,
+) -> Option<RegisterVarnode> {
+    let wide = language.pointer_size() == 8 && program.memory.block_named(".opd").is_none();
+    match (family, language.processor()) {
+        (Family::Mips, _) => language.register("t9"),
+        (_, "PowerPC") if wide => language.register("r12"),
+        _ => None,
+    }
+}
+
+/// Stubs of position-independent code for 32-bit x86 find the global offset table in EBX.
+pub(crate) fn stub_base_of(
+    program: &Program,
+    language: &Language,
 ) -> Option<(RegisterVarnode, u64)> {
-    if family != Family::X86 || language.pointer_size() != 4 {
+    if language.processor() != "x86" || language.pointer_size() != 4 {
         return None;
     }
     let table = [".got.plt", ".got"].iter().find_map(|name| program.memory.block_named(name))?;

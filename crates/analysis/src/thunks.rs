@@ -4,6 +4,7 @@
 use crate::code::CodeReader;
 use crate::explore::{import_slot, is_constant};
 use crate::linkage;
+use crate::machine::{global_pointer_of, stub_base_of};
 use crate::pass::{Analysis, Stopped};
 use decompiler::{Opcode, PcodeOp, VarSpace, Varnode};
 use program::{Address, FlowType, Function, Program, RefType, SpaceId};
@@ -71,8 +72,8 @@ pub(crate) fn passes_on(
     reader: &mut CodeReader,
     entry: Address,
 ) -> Option<(Address, Address)> {
-    let mut values = Values::default();
     let in_stubs = program.memory.block_at(entry).is_some_and(linkage::holds_stubs);
+    let mut values = Values::at_entry(program, reader, in_stubs);
     let mut at = entry;
     for _ in 0..LONGEST {
         let mode = match program.listing.instructions.get(&at) {
@@ -121,9 +122,29 @@ struct Values {
     /// Registers written, and everything read.
     written: HashSet<Varnode>,
     read: HashSet<Varnode>,
+    /// The register that points to the table of pointers, which stubs may save for their caller.
+    base: Option<Varnode>,
 }
 
 impl Values {
+    /// What holds at the entry of a stub.
+    fn at_entry(program: &Program, reader: &CodeReader, in_stubs: bool) -> Values {
+        let mut values = Values::default();
+        let language = reader.language();
+        let base = match language.processor() {
+            "PowerPC" => global_pointer_of(program, language),
+            "x86" if in_stubs => stub_base_of(program, language),
+            _ => None,
+        };
+        if let Some((register, number)) = base {
+            let (offset, size) = (register.offset, register.size);
+            let place = Varnode { space: VarSpace::Register, offset, size };
+            values.known.insert(place, number);
+            values.base = Some(place);
+        }
+        values
+    }
+
     fn get(&self, program: &Program, place: &Varnode) -> Option<u64> {
         match place.space {
             VarSpace::Const => Some(place.offset),
@@ -144,6 +165,10 @@ impl Values {
 
     /// Runs one operation; `None` when a thunk would not have it.
     fn apply(&mut self, program: &Program, op: &PcodeOp) -> Option<()> {
+        let saves = op.opcode == Opcode::Store && self.base.is_some();
+        if saves && op.inputs.get(2) == self.base.as_ref() {
+            return Some(());
+        }
         if matches!(op.opcode, Opcode::Store | Opcode::Call | Opcode::CallInd | Opcode::CBranch) {
             return None;
         }

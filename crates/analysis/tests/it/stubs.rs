@@ -68,3 +68,42 @@ fn a_stub_inside_of_a_function_ends_it() {
     assert_eq!(leads(0x2028, 0x4004), [RefType::Flow(FlowType::ComputedCallTerminator)]);
     assert_eq!(leads(0x201c, 0x4000), [RefType::Flow(FlowType::ComputedCall)]);
 }
+
+/// A stub of 64-bit PowerPC saves the base of the table of pointers and takes one from there.
+const POWERPC_TABLE: [u32; 4] = [
+    0xf841_0018, // 2000 std r2,24(r1)
+    0xe982_8100, // 2004 ld r12,-7f00h(r2) (3100)
+    0x7d89_03a6, // 2008 mtctr r12
+    0x4e80_0420, // 200c bctr
+];
+/// Finds the base by its own address, and calls the stub.
+const POWERPC_CODE: [u32; 9] = [
+    0x3c4c_0001, // 1000 addis r2,r12,1
+    0x3842_a000, // 1004 addi r2,r2,-6000h (b000)
+    0x7c08_02a6, // 1008 mflr r0
+    0xf801_0010, // 100c std r0,16(r1)
+    0xe862_8108, // 1010 ld r3,-7ef8h(r2) (3108)
+    0x4800_0fed, // 1014 bl 2000
+    0xe841_0018, // 1018 ld r2,24(r1)
+    0x4e80_0020, // 101c blr
+    0x6000_0000, // 1020 nop
+];
+
+#[test]
+fn stubs_of_powerpc_find_their_pointers_by_the_base_of_the_table() {
+    let mut image = Image::new("PowerPC:LE:64:default", "default");
+    image.block(".text", 0x1000, &little(&POWERPC_CODE), true);
+    image.block(".stubs", 0x2000, &little(&POWERPC_TABLE), true);
+    let pointers: Vec<u8> = [0x4000u64, 0x1234].iter().flat_map(|p| p.to_le_bytes()).collect();
+    image.block(".got", 0x3100, &pointers, false);
+    image.imports(0x4000, &[0x4000]);
+    let global = program::SymbolId::GLOBAL;
+    let source = program::SourceType::Imported;
+    image.program.add_label(Address::ram(0xb000), "TOC_BASE", global, source);
+    image.entry(0x1000);
+    let program = image.analysed();
+    let stub = program.functions.at(Address::ram(0x2000)).expect("a stub");
+    assert_eq!(stub.thunk_of, Some(Address::ram(0x4000)));
+    let read = program.references.from(Address::ram(0x1010)).find(|r| r.info.kind == RefType::Read);
+    assert_eq!(read.map(|r| r.to), Some(Address::ram(0x3108)));
+}

@@ -14,21 +14,42 @@ pub(crate) fn feed(
     symbols: &Symbols,
     entry: Place,
 ) -> Result<()> {
-    let Some((register, value)) = assumed(program, entry) else { return Ok(()) };
+    let assumed = assumed(program, entry);
+    if assumed.is_empty() {
+        return Ok(());
+    }
     let translate = architecture.translator()?;
-    let Ok(register) = translate.get_register(register) else { return Ok(()) };
+    let known = |(register, value): (&str, u64)| {
+        let loc = translate.get_register(register).ok()?;
+        Some(TrackedContext { loc, val: value })
+    };
+    let assumed: Vec<TrackedContext> = assumed.into_iter().filter_map(known).collect();
     let missing = || Error::Lowlevel("the engine has no context".to_string());
     let context = architecture.context.as_ref().ok_or_else(missing)?;
     let mut context = context.lock().map_err(|_| missing())?;
     let mut all = context.get_tracked_default().clone();
-    all.push(TrackedContext { loc: register, val: value });
+    all.extend(assumed);
     let from = symbols.address(entry);
     let to = from.add(1);
     *context.create_set(&from, &to) = all;
     Ok(())
 }
 
-fn assumed(program: &Program, entry: Place) -> Option<(&'static str, u64)> {
+fn assumed(program: &Program, entry: Place) -> Vec<(&'static str, u64)> {
+    let language = program.info.language_id.as_str();
+    let wide = language.starts_with("PowerPC:") && language.contains(":64:");
+    if !wide {
+        return assumed_alone(program, entry).into_iter().collect();
+    }
+    // The base of the table of pointers; and where functions have no descriptors, those that the
+    // outside knows are called through the second one.
+    let base = named(program, "TOC_BASE").map(|base| ("r2", base));
+    let called =
+        program.entry_points.contains_key(&entry) && program.memory.block_named(".opd").is_none();
+    base.into_iter().chain(called.then_some(("r12", entry.offset))).collect()
+}
+
+fn assumed_alone(program: &Program, entry: Place) -> Option<(&'static str, u64)> {
     let language = program.info.language_id.as_str();
     if language.starts_with("MIPS:") {
         // Position-independent code is called through this register.

@@ -97,6 +97,8 @@ pub(crate) struct ElfSymbol {
     pub(crate) named: bool,
     pub(crate) kind: u8,
     pub(crate) binding: u8,
+    /// What the processor's conventions say of it.
+    pub(crate) other: u8,
     /// Section index as stored, reserved values included.
     pub(crate) index: u16,
     /// Section index with the extension table applied.

@@ -13,6 +13,7 @@ mod mips;
 mod names;
 mod notes;
 mod place;
+mod powerpc;
 mod read;
 mod relocate;
 mod symbols;
@@ -27,7 +28,7 @@ use external::Externals;
 use file::ElfFile;
 use layout::Layout;
 use program::{Address, Program, Relocation, SpaceId};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Which loader made a block.
@@ -49,6 +50,8 @@ struct Loader {
     externals: Externals,
     /// Places at which symbols or headers say that a function starts.
     function_starts: BTreeSet<Address>,
+    /// Functions with a second entry, and that (PowerPC).
+    local_entries: BTreeMap<Address, Address>,
     /// Places at which mapping symbols say that data begins.
     data_marks: BTreeSet<Address>,
     relocations: Vec<Relocation>,
@@ -100,6 +103,7 @@ pub(crate) fn load(
         symbol_places: Vec::new(),
         externals: Externals::default(),
         function_starts: BTreeSet::new(),
+        local_entries: BTreeMap::new(),
         data_marks: BTreeSet::new(),
         relocations: Vec::new(),
         got_slots: HashMap::new(),
@@ -141,9 +145,11 @@ impl Loader {
         self.load_symbols();
         self.load_mips();
         self.link_mips_stubs();
+        self.load_powerpc();
         self.load_entries();
         self.relocate();
         self.link_untyped();
+        self.link_powerpc_stubs();
         self.relocate_mips_got();
         self.mark_got();
         self.mark_hash_tables();
@@ -152,6 +158,7 @@ impl Loader {
         self.protect();
         self.refer_pointers();
         self.finish_symbols();
+        self.link_local_entries();
         self.finish_relocations();
         demangler::apply(&mut self.program);
     }

@@ -196,6 +196,9 @@ impl Loader {
         }
         if symbol.is_function() {
             self.function_starts.insert(place);
+            if !external {
+                self.note_local_entry(symbol, place);
+            }
         }
     }
 

@@ -181,6 +181,7 @@ where
             named: name_at != 0,
             kind: raw.st_type(),
             binding: raw.st_bind(),
+            other: raw.st_other(),
             index,
             section: u32::from(index),
             value: raw.st_value(endian).into(),

@@ -38,6 +38,7 @@ pub struct Elf {
     pub kind: u16,
     pub machine: u16,
     pub entry: u64,
+    pub flags: u32,
     pub segments: Vec<Segment>,
     pub body: Vec<u8>,
     pub sections: Vec<Section>,
@@ -134,7 +135,7 @@ impl Elf {
         self.long(&mut out, self.entry);
         self.long(&mut out, self.header_size() as u64);
         self.long(&mut out, if count == 0 { 0 } else { table });
-        self.word(&mut out, 0);
+        self.word(&mut out, self.flags);
         self.half(&mut out, self.header_size() as u16);
         self.half(&mut out, if self.wide { 56 } else { 32 });
         self.half(&mut out, self.segments.len() as u16);
