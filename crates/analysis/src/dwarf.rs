@@ -9,6 +9,7 @@ mod sections;
 mod separate;
 mod source;
 mod split;
+mod symbols;
 mod tables;
 mod types;
 mod units;
@@ -36,9 +37,13 @@ const STEP: usize = 16;
 
 /// Runs the pass.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
-    let Some(loaded) = load::load(analysis.program, analysis.files, &mut |_, _, _| {}) else {
-        return Ok(());
-    };
+    let files = analysis.files;
+    let loaded = load::load(analysis.program, files, |program, path, content| {
+        if let Some(other) = files.load(path, content, program) {
+            symbols::copy(program, &other, path);
+        }
+    });
+    let Some(loaded) = loaded else { return Ok(()) };
     read(analysis, &loaded)?;
     analysis.step(1.0)
 }

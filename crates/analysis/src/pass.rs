@@ -91,6 +91,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::golang::run,
     },
     Pass {
+        name: "DWARF",
+        description: "Takes functions, types, prototypes and variables out of debug information, and symbols out of a file apart that holds it.",
+        run: crate::dwarf::run,
+    },
+    Pass {
         name: "Demangler GNU",
         description: "Defines the tables and names that mangled C++ symbols stand for.",
         run: crate::mangled::run,
@@ -114,11 +119,6 @@ pub const PASSES: &[Pass] = &[
         name: "Call-Fixup Installer",
         description: "Finds functions whose calls the decompiler replaces.",
         run: crate::call_fixups::run,
-    },
-    Pass {
-        name: "DWARF",
-        description: "Takes types, prototypes and variables out of debug information.",
-        run: crate::dwarf::run,
     },
     Pass {
         name: "Demangler Signatures",

@@ -1,7 +1,8 @@
 //! Debug information in all the ways it is packed: the same program must give the same facts.
 
-use engine::program::{Program, Storage};
+use engine::program::{Program, SpaceId, Storage, Symbol};
 use engine::{AnalysisKind, OpenOptions, Session};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -238,6 +239,56 @@ fn a_separate_file_is_found_by_link_and_by_build_id() {
         assert_eq!(facts(&program), expected, "{name}");
         assert!(warnings(&program).is_empty(), "{name}: {:?}", warnings(&program));
     }
+}
+
+/// Where functions begin, and where data lies.
+fn places(program: &Program) -> Vec<(u64, u32)> {
+    let functions = program.functions.iter().filter(|f| !f.is_external());
+    let data = program.listing.data.iter().filter(|(at, _)| at.space == SpaceId::RAM);
+    let data = data.map(|(at, unit)| (at.offset, unit.length));
+    functions.map(|f| (f.entry.offset, 0)).chain(data).collect()
+}
+
+/// The names of functions and data, with their namespaces; those to show, or all.
+fn names(program: &Program, all: bool) -> BTreeSet<(u64, String)> {
+    let places: BTreeSet<u64> = places(program).into_iter().map(|(at, _)| at).collect();
+    let symbols = program.symbols.iter().map(|(_, symbol)| symbol);
+    let symbols = symbols.filter(|s| (all || s.primary) && places.contains(&s.address.offset));
+    let is_own = |s: &&Symbol| s.address.space == SpaceId::RAM && !s.name.is_empty();
+    let symbols = symbols.filter(|s| s.is_in_memory()).filter(is_own);
+    let named = |s: &Symbol| {
+        let path = program.symbols.path(s.parent);
+        (s.address.offset, format!("{path:?} {}", s.name))
+    };
+    symbols.map(named).collect()
+}
+
+/// The program keeps the names that it has (`entry`), and has the others as further ones, as in
+/// Ghidra.
+#[test]
+fn a_separate_file_gives_its_symbols_too() {
+    let whole = analysed(&packed("dwarf5"));
+    let bare = analysed(&packed("bare"));
+    assert!(warnings(&bare).is_empty(), "{:?}", warnings(&bare));
+    assert_eq!(places(&bare), places(&whole));
+    let missing: Vec<_> = names(&whole, false).difference(&names(&bare, true)).cloned().collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+    let own = |name: &str| bare.symbols.named(name).any(|(_, s)| s.primary);
+    assert!(own("entry") && !own("_start") && own("add_item"));
+    let typed = |program| {
+        let lines = facts(program).into_iter();
+        lines.filter(|line| !line.starts_with("undefined ")).collect::<Vec<_>>()
+    };
+    assert_eq!(typed(&bare), typed(&whole));
+    let whole = analysed(&testkit::fixture("shapes.x64.O0"));
+    let bare = analysed(&testkit::fixture("../debug/shapes.bare"));
+    assert!(
+        names(&whole, false).iter().any(|(_, name)| name.starts_with("[\"Circle\"]")),
+        "{:#?}",
+        names(&whole, false)
+    );
+    let missing: Vec<_> = names(&whole, false).difference(&names(&bare, true)).cloned().collect();
+    assert!(missing.is_empty(), "{missing:#?}");
 }
 
 /// The file beside the program belongs to another build: the one in `.debug` is right.

@@ -6,10 +6,11 @@ use super::{Bytes, DEEPEST, Entry, variables};
 use decompiler::Language;
 use gimli::{EntriesTreeNode, Operation};
 use program::{
-    Address, CommentKind, Function, LocalVariable, Parameter, Program, Signature, SourceType,
-    Storage, SymbolId, TypeId, TypeKind,
+    Address, AddressSet, CommentKind, Function, LocalVariable, Parameter, Program, Signature,
+    SourceType, Storage, SymbolId, TypeId, TypeKind,
 };
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 /// Parameters and variables of one function that are kept.
 const MOST: usize = 1 << 12;
@@ -68,7 +69,7 @@ pub(super) fn define<'a>(
 ) {
     let Some(stated) = types.source.stated_start(entry) else { return };
     let at = types.source.shifted(stated);
-    let Some(function) = program.functions.at(at).cloned() else { return };
+    let Some(function) = function_at(program, at) else { return };
     if function.thunk_of.is_some() || function.signature.source >= SourceType::Imported {
         return;
     }
@@ -93,6 +94,16 @@ pub(super) fn define<'a>(
     }
     apply(program, language, &function, content, returned);
     name_function(program, types, &function, entry);
+}
+
+/// The function at a place; one that is not known yet is made, its body is found later.
+fn function_at(program: &mut Program, at: Address) -> Option<Arc<Function>> {
+    if let Some(known) = program.functions.at(at) {
+        return Some(Arc::clone(known));
+    }
+    let is_code = program.memory.block_at(at).is_some_and(|block| block.permissions.execute);
+    let is_free = program.listing.data_containing(at).is_none();
+    (is_code && is_free).then(|| program.add_function(at, AddressSet::new()))
 }
 
 /// Names a function as it was written, unless its symbol says more: that keeps the name of a part

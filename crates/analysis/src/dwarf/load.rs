@@ -32,7 +32,7 @@ pub(crate) struct Loaded {
 pub(super) fn load(
     program: &mut Program,
     files: &dyn DebugFiles,
-    separate: &mut dyn FnMut(&mut Program, &str, Vec<u8>),
+    separate: impl FnOnce(&mut Program, &str, Vec<u8>),
 ) -> Option<Loaded> {
     let mut expander = Expander::new(program.memory.big_endian());
     let has = |name| program.memory.block_named(name).is_some();
