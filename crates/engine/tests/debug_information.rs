@@ -277,13 +277,15 @@ fn a_separate_file_gives_its_symbols_too() {
     assert!(own("entry") && !own("_start") && own("add_item"));
     let typed = |program| {
         let lines = facts(program).into_iter();
-        lines.filter(|line| !line.starts_with("undefined ")).collect::<Vec<_>>()
+        // A library function of the name that the stripped program does not show.
+        let known = |line: &String| line.starts_with("undefined ") || line.contains("_init(");
+        lines.filter(|line| !known(line)).collect::<Vec<_>>()
     };
     assert_eq!(typed(&bare), typed(&whole));
     let whole = analysed(&testkit::fixture("shapes.x64.O0"));
     let bare = analysed(&testkit::fixture("../debug/shapes.bare"));
     assert!(
-        names(&whole, false).iter().any(|(_, name)| name.starts_with("[\"Circle\"]")),
+        names(&whole, false).iter().any(|(_, name)| name.contains("\"Circle\"]")),
         "{:#?}",
         names(&whole, false)
     );

@@ -8,7 +8,9 @@ mod programs;
 
 pub use calls::{addresses, comments, cursors};
 pub use messages::{frames, json_rpc, mcp_request};
-pub use programs::{archive, code, elf, files, mach_o, names, pdb, pe, records};
+pub use programs::{
+    archive, code, debug, debug_files, elf, files, mach_o, names, pdb, pe, records,
+};
 
 /// Takes any bytes, and panics when something does not hold.
 pub type Trial = fn(&[u8]);
@@ -30,4 +32,6 @@ pub const ALL: &[(&str, Trial)] = &[
     ("pdb", pdb),
     ("names", names),
     ("code", code),
+    ("debug", debug),
+    ("debug_files", debug_files),
 ];

@@ -1,5 +1,8 @@
 //! Programs that nobody vouches for: files of every format, and random code.
 
+use analysis::{DebugFiles, Monitor, Sought};
+use engine::decompiler::Language;
+use engine::program::Program;
 use engine::{AnalysisKind, AnalysisState, Format, LoadOptions, Session};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -85,6 +88,72 @@ pub fn names(bytes: &[u8]) {
     if let Some(readable) = demangler::demangled(&name) {
         assert!(readable.len() <= 1 << 14, "{} bytes", readable.len());
     }
+}
+
+/// Runs the one pass that reads debug information; it ends, and does not fail.
+fn read_debug_information(program: Program) {
+    let Ok(session) = Session::from_program(program) else { return };
+    let pass = vec!["DWARF".to_owned()];
+    session.start_analysis(AnalysisKind::Ghidra, Some(pass)).expect("nothing runs yet");
+    assert!(session.wait_for_analysis(Duration::from_secs(60)), "analysis ends");
+    let status = session.analysis_status();
+    assert_eq!(status.state, AnalysisState::Completed, "{:?}", status.message);
+}
+
+/// A program of any content, whose debug information is read.
+pub fn debug(bytes: &[u8]) {
+    let bytes: Arc<[u8]> = bytes[..bytes.len().min(MOST_BYTES)].into();
+    let options = LoadOptions { format: Format::Elf, ..LoadOptions::default() };
+    if let Ok(program) = loader::load("trial", "", bytes, &options) {
+        read_debug_information(program);
+    }
+}
+
+/// Files of any content where a program has its debug information: split off it, shared with
+/// others, and apart as a whole.
+pub fn debug_files(bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(MOST_BYTES)];
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/debug");
+    for name in ["split5/post", "clang/post", "shared4/post", "inventory.bare"] {
+        let path = format!("{fixtures}/{name}");
+        let program: Arc<[u8]> = std::fs::read(&path).expect("a fixture").into();
+        let loaded = loader::load("trial", "", program, &LoadOptions::default());
+        let mut program = loaded.expect("a fixture loads");
+        let (language, compiler) = (&program.info.language_id, &program.info.compiler_spec_id);
+        let language = Language::open(language, compiler).expect("is built in");
+        let pass = ["DWARF".to_owned()];
+        let files = Anywhere(bytes);
+        analysis::run_with_pdb(&mut program, &language, Some(&pass), None, &files, &mut Unwatched)
+            .expect("runs to its end");
+    }
+}
+
+/// One content for every file.
+struct Anywhere<'a>(&'a [u8]);
+
+impl DebugFiles for Anywhere<'_> {
+    fn candidates(&self, _: &Sought<'_>) -> Vec<String> {
+        vec!["trial".to_owned()]
+    }
+
+    fn read(&self, _: &str) -> Option<Vec<u8>> {
+        Some(self.0.to_vec())
+    }
+
+    fn load(&self, path: &str, content: Vec<u8>, _: &Program) -> Option<Program> {
+        loader::load("trial", path, content.into(), &LoadOptions::default()).ok()
+    }
+}
+
+struct Unwatched;
+
+impl Monitor for Unwatched {
+    fn phase(&mut self, _: &'static str, _: usize, _: usize) {}
+    fn progress(&mut self, _: f32) {}
+    fn cancelled(&self) -> bool {
+        false
+    }
+    fn publish(&mut self, _: &Program) {}
 }
 
 const LANGUAGES: [(&str, &str); 6] = [

@@ -158,3 +158,53 @@ fn code() {
         }
     }
 }
+
+/// Changes a few bytes in the part of a file where its sections with debug information are, and
+/// leaves all others where they are.
+fn blur(dice: &mut Dice, file: &[u8], from: usize) -> Vec<u8> {
+    let mut bytes = file.to_vec();
+    for _ in 0..=dice.below(12) {
+        let at = from + dice.below(bytes.len() - from);
+        bytes[at] = match dice.below(3) {
+            0 => dice.next() as u8,
+            1 => bytes[at].wrapping_add(1),
+            _ => bytes[dice.below(file.len())],
+        };
+    }
+    bytes
+}
+
+fn debug_fixtures(names: &[&str]) -> Vec<Vec<u8>> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/debug");
+    let read = |name: &&str| std::fs::read(format!("{folder}/{name}")).expect("a fixture");
+    names.iter().map(read).collect()
+}
+
+#[test]
+fn debug() {
+    let names =
+        ["inventory.dwarf2", "inventory.types4", "inventory.types5", "post.lto", "post.clang"];
+    let mut dice = Dice(13);
+    for example in debug_fixtures(&names) {
+        trials::debug(&example);
+        // Code and data come first in all of them.
+        let from = 0x3000;
+        (0..120).for_each(|_| trials::debug(&blur(&mut dice, &example, from)));
+    }
+}
+
+#[test]
+fn debug_files() {
+    let names = [
+        "split5/post-post.dwo",
+        "split4.packed/post.dwp",
+        "clang.packed/post.dwp",
+        "shared4/post.shared",
+        "inventory.bare.debug",
+    ];
+    let mut dice = Dice(17);
+    for example in debug_fixtures(&names) {
+        trials::debug_files(&example);
+        (0..60).for_each(|_| trials::debug_files(&blur(&mut dice, &example, 0)));
+    }
+}

@@ -31,7 +31,7 @@ pub(super) fn copy(program: &mut Program, other: &Program, path: &str) {
         if !is_function {
             reserve(program, other, at);
         }
-        program.add_label(at, &symbol.name, parent, SourceType::Imported);
+        program.add_label(at, &symbol.name, parent, symbol.source);
     }
 }
 
@@ -52,7 +52,7 @@ fn lies_alike(program: &Program, other: &Program) -> bool {
 fn is_wanted(other: &Program, symbol: &Symbol) -> bool {
     let is_own = symbol.is_in_memory()
         && symbol.address.space == SpaceId::RAM
-        && symbol.source == SourceType::Imported
+        && symbol.source != SourceType::Default
         && !symbol.name.is_empty();
     let is_import = other.memory.block_at(symbol.address).is_none_or(|b| b.permissions.artificial);
     is_own && !is_import && (symbol.primary || symbol.name.starts_with("_Z"))
@@ -83,7 +83,7 @@ fn make(program: &mut Program, symbol: &Symbol, parent: SymbolId) {
     if program.listing.data_containing(symbol.address).is_some() {
         return;
     }
-    let id = program.add_label(symbol.address, &symbol.name, parent, SourceType::Imported);
+    let id = program.add_label(symbol.address, &symbol.name, parent, symbol.source);
     program.symbols.make_primary(id);
     program.add_function(symbol.address, AddressSet::new());
 }
