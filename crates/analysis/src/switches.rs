@@ -77,7 +77,10 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
         explorer.give_up(&hopeless.into_iter().collect::<Vec<_>>())?;
     }
     let analysis = explorer.so_far(BTreeSet::new());
-    find_values(analysis.program, analysis.decompiler, analysis.told, &mut known);
+    // An engine for text takes all of a program in: too dear for a few labels of a large one.
+    if crate::parameter_ids::is_moderate(analysis.program) {
+        find_values(analysis.program, analysis.decompiler, analysis.told, &mut known);
+    }
     for (_, table) in known.values() {
         crate::switch_tables::mark(analysis.program, table);
     }
