@@ -48,9 +48,14 @@ fn is_access(program: &Program, reference: &Reference) -> bool {
 /// Bytes that the instruction reads or writes there; zero if unknown.
 fn access_size(pcode: &[PcodeOp], reference: &Reference) -> u32 {
     let there = |node: &Varnode| node.space == VarSpace::Ram && node.offset == reference.to.offset;
-    let named = pcode.iter().flat_map(|op| op.inputs.iter().chain(op.output.iter()));
-    if let Some(node) = named.into_iter().find(|node| there(node)) {
-        return node.size;
+    let named = |op: &PcodeOp| op.inputs.iter().chain(op.output.iter()).any(there);
+    if pcode.iter().any(named) {
+        // Ghidra goes by what is taken out of a named place as it is; what is written there, or
+        // part of a computation, has no say.
+        let taken = pcode
+            .iter()
+            .filter(|op| matches!(op.opcode, Opcode::Copy | Opcode::IntZExt | Opcode::IntSExt));
+        return taken.flat_map(|op| op.inputs.first()).find(|n| there(n)).map_or(0, |n| n.size);
     }
     let mut memory = pcode.iter().filter(|op| op.is_ram_access());
     let read = |op: &PcodeOp| op.opcode == Opcode::Load;

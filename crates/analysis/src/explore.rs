@@ -18,6 +18,8 @@ use program::{Address, AddressRange, FlowOverride, FlowType, Instruction, Source
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Instructions in the gap behind a call that are decoded.
+const GAP: usize = 16;
 /// Instructions decoded between two reports of progress.
 const STEP: usize = 1 << 13;
 
@@ -225,6 +227,46 @@ impl<'a, 'p> Explorer<'a, 'p> {
         let functions = self.found.iter().filter(|(_, f)| f.function);
         self.explored.functions = functions.map(|(at, f)| (*at, f.returns)).collect();
         self.explored
+    }
+
+    /// Decodes what fills the gap behind calls of some functions, up to code that something leads
+    /// to: where calls prove that those never return, Ghidra has decoded it before. Cost: linear
+    /// in the calls.
+    pub(crate) fn fill_gaps_behind(&mut self, callees: &BTreeSet<Address>) {
+        let calls: Vec<u64> = self
+            .calls
+            .iter()
+            .filter(|(_, callee)| callees.contains(&Address::ram(*callee)))
+            .map(|(at, _)| *at)
+            .collect();
+        for call in calls {
+            let instruction = self.analysis.program.listing.instructions.get(&Address::ram(call));
+            let Some((length, mode)) = instruction.map(|i| (u64::from(i.length), i.mode)) else {
+                continue;
+            };
+            let context = self.reader.context(mode);
+            let mut next = call.wrapping_add(length);
+            let mut gap = Vec::new();
+            while gap.len() < GAP && !self.owner.contains_key(&next) && self.holds_code(next) {
+                let at = Address::ram(next);
+                self.pcode.clear();
+                let program = &*self.analysis.program;
+                match self.reader.pcode(program, at, context, &mut self.pcode) {
+                    Ok(decoded) if self.pcode.is_empty() && decoded.length > 0 => {
+                        next = next.wrapping_add(u64::from(decoded.length));
+                        gap.push(at.offset);
+                    }
+                    _ => break,
+                }
+            }
+            let place = Address::ram(next);
+            let led_to = self.analysis.program.references.to(place).any(|r| r.info.kind.is_flow());
+            if self.owner.contains_key(&next) && led_to {
+                for at in gap {
+                    self.decode(at, context);
+                }
+            }
+        }
     }
 
     fn drain(&mut self) -> Result<(), Stopped> {

@@ -1,5 +1,6 @@
 //! The pass that finds code and functions.
 
+use crate::evidence;
 use crate::explore::{Explored, Explorer, bodies};
 use crate::function_starts;
 use crate::linkage;
@@ -20,10 +21,46 @@ use std::ops::Bound;
 /// Rounds of making functions of what is called: their code may call more.
 const ROUNDS: usize = 8;
 
-/// Disassembles from every known start and makes functions of what is called.
+/// Times that all is explored anew because calls showed functions never to return.
+const ANEW: usize = 2;
+
+/// Disassembles from every known start and makes functions of what is called. What the places
+/// behind calls show is found out only when all is explored, and then all is explored anew.
 /// Cost: linear in the code reached.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     mark_known_no_return(analysis.program);
+    let before = analysis.program.clone();
+    let mut never: BTreeSet<Address> = BTreeSet::new();
+    for round in 0..=ANEW {
+        let starts = explore_all(analysis, &never)?;
+        let found = evidence::find(analysis.program, &starts);
+        if found.is_empty() || round == ANEW {
+            break;
+        }
+        never.extend(found);
+        *analysis.program = before.clone();
+        *analysis.told = switches::Told::default();
+        for entry in &never {
+            mark_never(analysis.program, *entry);
+        }
+    }
+    crate::process_entry::mark(analysis.program, analysis.language);
+    analysis.step(1.0)
+}
+
+/// Makes sure that a function is known that never returns.
+fn mark_never(program: &mut Program, entry: Address) {
+    if program.functions.at(entry).is_none() {
+        program.add_function(entry, AddressSet::new());
+    }
+    program.functions.edit(entry, |f| f.no_return = true);
+}
+
+/// Explores from every known start; gives those back that are known to hold code alone.
+fn explore_all(
+    analysis: &mut Analysis<'_>,
+    never: &BTreeSet<Address>,
+) -> Result<BTreeSet<Address>, Stopped> {
     let starts = starts(analysis.program);
     let stubs = linkage::stub_starts(analysis.program, analysis.language);
     let [code, landing_pads] = unwind::code_starts(analysis.program);
@@ -48,10 +85,10 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         explorer.explore_landing_pad(at.offset, 0)?;
     }
     switches::resolve(&mut explorer)?;
+    explorer.fill_gaps_behind(never);
     let explored = explorer.finish();
     define(analysis.program, &explored, None);
-    crate::process_entry::mark(analysis.program, analysis.language);
-    analysis.step(1.0)
+    Ok(code.into_iter().collect())
 }
 
 /// Marks the functions that are known by name never to return.

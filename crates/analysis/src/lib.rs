@@ -14,6 +14,7 @@ mod debug_files;
 mod demangled_signatures;
 mod dwarf;
 mod evaluate;
+mod evidence;
 mod explore;
 mod expression;
 mod follow;

@@ -108,3 +108,21 @@ fn an_export_that_another_library_has_is_a_text_with_its_name() {
     let text = program.listing.data.get(&there).expect("a text");
     assert_eq!(text.length, 11);
 }
+
+#[test]
+fn what_sections_are_for_is_told_by_name() {
+    let program = open((1, 0x1000, 0x28), &[]);
+    let named = |name: &str| {
+        let id = program.types.named(name).next().expect(name);
+        program.types.get(id).expect(name).kind.clone()
+    };
+    let program::TypeKind::Enum { values } = named("SectionFlags") else { panic!("no names") };
+    let value = |name: &str| values.iter().find(|(known, ..)| &**known == name).map(|v| v.1);
+    assert_eq!(value("IMAGE_SCN_MEM_EXECUTE"), Some(0x2000_0000));
+    assert_eq!(value("IMAGE_SCN_ALIGN_8192BYTES"), Some(0xe0_0000));
+    let program::TypeKind::Struct { fields, .. } = named("IMAGE_SECTION_HEADER") else {
+        panic!("no structure")
+    };
+    let last = fields.last().expect("it has members");
+    assert_eq!(program.types.name(last.data_type), "SectionFlags");
+}

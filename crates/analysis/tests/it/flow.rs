@@ -184,3 +184,41 @@ fn a_text_that_is_followed_like_a_pointer_refers_to_nothing() {
     assert_eq!(read(0x1007), None, "a text");
     assert_eq!(read(0x1011), Some(0x2000), "a pointer");
 }
+
+/// Functions that call another one and end, the last but one; `1020` jumps who knows where.
+const NOTHING_BEHIND: (u64, &str) = (
+    0x1000,
+    "e8 1b 00 00 00  e8 16 00 00 00  e8 11 00 00 00  e8 0c 00 00 00 c3 \
+     90 90 90 90 90 90 90 90 90 90 90  ff 27",
+    // 1000 call 1020   1005 call 1020   100a call 1020   100f call 1020; ret   1020 jmp [rdi]
+);
+
+#[test]
+fn a_function_does_not_return_that_is_called_with_nothing_behind() {
+    let code = bytes(NOTHING_BEHIND.1);
+    let program = analysed(&[(0x1000, code)], &[0x1000, 0x1005, 0x100a, 0x100f]);
+    let function = |at| program.functions.at(Address::ram(at)).expect("a function");
+    assert!(function(0x1020).no_return);
+    assert!(function(0x1000).no_return);
+    // What stands behind another call of it is out of reach.
+    assert_eq!(function(0x100f).body.len(), 5);
+}
+
+#[test]
+fn two_calls_with_nothing_behind_prove_nothing() {
+    let code = bytes(NOTHING_BEHIND.1);
+    let program = analysed(&[(0x1000, code)], &[0x1000, 0x1005, 0x100f]);
+    let callee = program.functions.at(Address::ram(0x1020)).expect("a function");
+    assert!(!callee.no_return);
+}
+
+/// What an instruction takes out of a place as it is tells the place's size.
+#[test]
+fn only_what_is_taken_as_it_is_defines_a_place() {
+    // mov eax,[3000]; add eax,[3010]; mov [3020],eax; movzx ecx,word [3030]; ret
+    let code = "8b 04 25 00 30 00 00  03 04 25 10 30 00 00  89 04 25 20 30 00 00 \
+                0f b7 0c 25 30 30 00 00  c3";
+    let program = analysed(&[(0x1000, bytes(code)), (0x3000, vec![0; 0x40])], &[0x1000]);
+    let size = |at| program.listing.data.get(&Address::ram(at)).map(|unit| unit.length);
+    assert_eq!([0x3000, 0x3010, 0x3020, 0x3030].map(size), [Some(4), None, None, Some(2)]);
+}

@@ -61,10 +61,9 @@ pub(crate) fn describe(organization: &DataOrganization) -> String {
         add("longlong", 8, "int", "");
         add("ulonglong", 8, "uint", "");
     }
-    if !matches!(organization.long_double, 4 | 8 | 10 | 16) {
-        add("longdouble", organization.long_double, "float", "");
-    }
-    add("float10", 10, "float", "");
+    // Where `long double` is stored in 12 bytes, 10 of them are its value.
+    let extended = if organization.long_double == 12 { "longdouble" } else { "float10" };
+    add(extended, 10, "float", "");
     add("float16", 16, "float", "");
     match organization.wide_char {
         2 => {

@@ -393,7 +393,8 @@ fn built_in(
 ) -> Result<EngineType> {
     let factory = types(architecture)?;
     let size = size_of(length)?;
-    if let Some(known) = factory.find_by_name(name) {
+    let known = factory.find_by_name(name);
+    if let Some(known) = known.filter(|id| size < 9 || factory.get(*id).get_size() == size) {
         return Ok(known);
     }
     match builtin {
@@ -407,6 +408,10 @@ fn built_in(
         Builtin::String(Charset::Utf32) => factory.get_type_char(4),
         Builtin::Unsigned => factory.get_base_named(size, TypeMetatype::Uint, name),
         Builtin::Signed => factory.get_base_named(size, TypeMetatype::Int, name),
+        // The engine knows its value by the one name, with the bytes around it by the other.
+        Builtin::Float if size == 12 && name == "longdouble" => {
+            factory.get_base_named(size, TypeMetatype::Float, "long double")
+        }
         Builtin::Float => factory.get_base_named(size, TypeMetatype::Float, name),
         Builtin::Pointer => {
             let target = undefined(architecture)?;

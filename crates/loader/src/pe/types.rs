@@ -3,6 +3,7 @@
 use super::Loader;
 use program::data_type::Field;
 use program::{DataType, TypeId, TypeKind};
+use std::sync::Arc;
 
 /// A member: its type, length, name and note.
 type Member<'a> = (TypeId, u32, &'a str, &'a str);
@@ -170,9 +171,54 @@ impl Loader {
             (dword.0, 4, "PointerToLinenumbers", ""),
             (word.0, 2, "NumberOfRelocations", ""),
             (word.0, 2, "NumberOfLinenumbers", ""),
-            (dword.0, 4, "Characteristics", ""),
+            (self.section_flags_type(), 4, "Characteristics", ""),
         ];
         self.structure("/PE", "IMAGE_SECTION_HEADER", &members)
+    }
+
+    /// What a section is and what may be done with it. Alignments are numbers among the bits.
+    fn section_flags_type(&mut self) -> TypeId {
+        const BITS: [(&str, i64); 23] = [
+            ("TYPE_NO_PAD", 0x8),
+            ("RESERVED_0001", 0x10),
+            ("CNT_CODE", 0x20),
+            ("CNT_INITIALIZED_DATA", 0x40),
+            ("CNT_UNINITIALIZED_DATA", 0x80),
+            ("LNK_OTHER", 0x100),
+            ("LNK_INFO", 0x200),
+            ("RESERVED_0040", 0x400),
+            ("LNK_REMOVE", 0x800),
+            ("LNK_COMDAT", 0x1000),
+            ("GPREL", 0x8000),
+            ("MEM_16BIT", 0x2_0000),
+            ("MEM_PURGEABLE", 0x2_0000),
+            ("MEM_LOCKED", 0x4_0000),
+            ("MEM_PRELOAD", 0x8_0000),
+            ("LNK_NRELOC_OVFL", 0x100_0000),
+            ("MEM_DISCARDABLE", 0x200_0000),
+            ("MEM_NOT_CACHED", 0x400_0000),
+            ("MEM_NOT_PAGED", 0x800_0000),
+            ("MEM_SHARED", 0x1000_0000),
+            ("MEM_EXECUTE", 0x2000_0000),
+            ("MEM_READ", 0x4000_0000),
+            ("MEM_WRITE", 0x8000_0000),
+        ];
+        let aligned = (0..14).map(|n| (format!("ALIGN_{}BYTES", 1u32 << n), (n + 1) << 20));
+        let plain = BITS.iter().map(|(name, bit)| ((*name).to_owned(), *bit));
+        let mut values: Vec<(Arc<str>, i64, Arc<str>)> = plain
+            .chain(aligned)
+            .map(|(name, value)| (format!("IMAGE_SCN_{name}").into(), value, "".into()))
+            .collect();
+        values.sort_by_key(|(_, value, _)| *value);
+        self.program.types.add(DataType {
+            category: "/PE".into(),
+            name: "SectionFlags".into(),
+            length: Some(4),
+            alignment: 4,
+            description: "".into(),
+            kind: TypeKind::Enum { values },
+            used: true,
+        })
     }
 
     pub(super) fn relocation_type(&mut self) -> TypeId {
