@@ -5,7 +5,7 @@ mod make;
 
 use loader::{LoadOptions, load};
 use make::{Elf, Section};
-use program::{Address, Program, SpaceId};
+use program::{Address, Program, SpaceId, SymbolKind};
 
 const PPC: u16 = 20;
 const PPC64: u16 = 21;
@@ -98,4 +98,30 @@ fn stubs_are_named_by_the_pointers_that_their_callers_lead_them_to() {
     assert_eq!(program.function_name(stub.entry), "puts");
     assert_eq!(program.function_name(Address::ram(0x1034)), "exit");
     assert!(program.functions.at(Address::ram(0x1048)).is_none(), "no import has that pointer");
+}
+
+#[test]
+fn descriptors_name_the_functions_that_they_lead_to() {
+    let mut elf = Elf { big: true, flags: 1, entry: 0x2018, ..Elf::new(true, 2, PPC64) };
+    let mut symbols = elf.symbol(0, 0, 0, 0, 0);
+    symbols.extend(elf.symbol(1, 0x2000, 0x18, 0x12, 4));
+    let table: [u64; 9] = [0x1000, 0x9000, 0, 0x1010, 0x9000, 0, 0x1018, 0x9000, 0];
+    elf.sections = vec![
+        section(".strtab", 3, 0, 0, b"\0one\0".to_vec()),
+        Section { link: 1, entry_size: 24, ..section(".symtab", 2, 0, 0, symbols) },
+        section(".text", 1, 6, 0x1000, vec![0; 0x20]),
+        section(".opd", 1, 3, 0x2000, table.iter().flat_map(|word| word.to_be_bytes()).collect()),
+    ];
+    let program = loaded(&elf);
+    let name = |at| {
+        let symbol = program.symbols.primary_at(Address::ram(at)).map(|(_, s)| s);
+        symbol.map(|s| (s.name.to_string(), s.kind == SymbolKind::Function))
+    };
+    let function = |name: &str| Some((name.to_owned(), true));
+    assert_eq!(name(0x1000), function("one"));
+    assert_eq!(name(0x1010), function("entry"));
+    assert_eq!(name(0x1018), function(".opd.FUN_00001018"));
+    assert_eq!(name(0x2000), None, "a descriptor is no function");
+    let leads = program.references.from(Address::ram(0x2018)).next().map(|r| r.to);
+    assert_eq!(leads, Some(Address::ram(0x1010)));
 }

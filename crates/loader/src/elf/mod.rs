@@ -150,6 +150,7 @@ impl Loader {
         self.relocate();
         self.link_untyped();
         self.link_powerpc_stubs();
+        self.link_descriptors();
         self.relocate_mips_got();
         self.mark_got();
         self.mark_hash_tables();

@@ -3,12 +3,14 @@
 
 use super::Loader;
 use super::file::ElfSymbol;
-use program::{Address, AddressRange, AddressSet};
+use program::{Address, AddressRange, AddressSet, SymbolId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What follows the start of the table that the base stands behind.
 const BIAS: u64 = 0x8000;
+/// Bytes of a function's descriptor.
+const DESCRIPTOR: u64 = 24;
 /// The bits of the file's flags that number its conventions.
 const CONVENTIONS: u32 = 3;
 /// Bytes from a function's entry to that for callers with the same base, by the upper three bits
@@ -66,6 +68,68 @@ impl Loader {
                 self.program.add_function(at, body);
             }
             self.program.functions.edit(entry, |f| f.thunk_of = Some(local));
+        }
+    }
+
+    /// Descriptors of functions: pointers to the code and to its table of pointers, and a word
+    /// more. What they are called is the functions' name. Cost: linear in the descriptors.
+    pub(super) fn link_descriptors(&mut self) {
+        if self.file.header.machine != object::elf::EM_PPC64 || self.has_local_entries() {
+            return;
+        }
+        let Some(block) = self.program.memory.block_named(".opd") else { return };
+        let (start, end) = (block.start, block.end());
+        let dynamic = |tag| self.file.dynamic.as_ref().and_then(|d| d.value(tag));
+        let entry = Some(self.file.header.entry).filter(|entry| *entry != 0);
+        let named: Vec<(Address, &str)> = [
+            (entry, "entry"),
+            (dynamic(object::elf::DT_INIT), "_DT_INIT"),
+            (dynamic(object::elf::DT_FINI), "_DT_FINI"),
+        ]
+        .into_iter()
+        .filter_map(|(address, name)| Some((self.ram(address?), name)))
+        .collect();
+        self.program.memory.edit_block(start, |b| b.permissions.write = false);
+        let mut at = start;
+        while let Some(last) = at.checked_add(DESCRIPTOR - 1).filter(|last| *last <= end) {
+            self.link_descriptor(at, &named);
+            let Some(next) = last.checked_add(1) else { break };
+            at = next;
+        }
+    }
+
+    fn link_descriptor(&mut self, at: Address, named: &[(Address, &str)]) {
+        let Some(code) = self.read_value(at, 8).map(|code| Address::ram(code & self.mask)) else {
+            return;
+        };
+        if self.program.memory.block_at(code).is_none_or(|b| !b.permissions.execute) {
+            return;
+        }
+        let word = self.program.types.builtin("qword");
+        self.mark_pointer(at);
+        if let (Some(base), Some(rest)) = (at.checked_add(8), at.checked_add(16)) {
+            self.mark_pointer(base);
+            self.redefine(rest, word);
+        }
+        let symbols: Vec<SymbolId> = self.program.symbols.at(at).map(|(id, _)| id).collect();
+        let moved = symbols.into_iter().filter_map(|id| self.program.symbols.remove(id));
+        let mut names: Vec<Arc<str>> = moved.map(|symbol| symbol.name).collect();
+        let headers = named.iter().filter(|(place, _)| *place == at);
+        let (mut outside, before) = (false, names.len());
+        names.extend(headers.map(|(_, name)| Arc::from(*name)));
+        outside |= names.len() > before;
+        self.function_starts.remove(&at);
+        outside |= self.program.entry_points.remove(&at).is_some();
+        if names.is_empty() && self.program.symbols.primary_at(code).is_none() {
+            let plain = self.program.default_function_name(code);
+            names.push(format!(".opd.{plain}").into());
+        }
+        for name in names {
+            self.label(code, &name, false);
+        }
+        self.function_starts.insert(code);
+        if outside {
+            self.program.entry_points.insert(code, ());
         }
     }
 
