@@ -126,3 +126,23 @@ fn what_sections_are_for_is_told_by_name() {
     let last = fields.last().expect("it has members");
     assert_eq!(program.types.name(last.data_type), "SectionFlags");
 }
+
+#[test]
+fn the_handler_that_unwinding_calls_is_referred_to() {
+    let program = open(
+        (3, 0x1000, 0x18),
+        &[
+            (0, &words(&[0x1100, 0x1110, 0x1040, 0x1110, 0x1120, 0x1050])),
+            // One code, rounded up, then the handler.
+            (0x40, &[0x09, 4, 1, 0, 4, 0x42, 0, 0, 0x80, 0x11, 0, 0]),
+            // The same without a handler.
+            (0x50, &[0x01, 4, 1, 0, 4, 0x42, 0, 0, 0x80, 0x11, 0, 0]),
+        ],
+    );
+    let referred = |at: u64| {
+        let mut found = program.references.from(Address::ram(BASE + at));
+        found.next().map(|reference| reference.to.offset - BASE)
+    };
+    assert_eq!(referred(0x1048), Some(0x1180));
+    assert_eq!(referred(0x1058), None);
+}

@@ -7,7 +7,7 @@ use crate::data_type::{Builtin, Charset, TypeId, TypeKind};
 use crate::listing::CodeUnit;
 use crate::symbol::SymbolKind;
 
-/// Longest text part of a string's name, in characters.
+/// Characters after which the text part of a string's name ends.
 const STRING_NAME: usize = 32;
 
 /// Pointers followed when looking for one that leads back.
@@ -127,6 +127,9 @@ impl Program {
             TypeKind::Struct { .. } if &*known.name == "PEx64_UnwindInfo" => "UNWIND_INFO".into(),
             TypeKind::Struct { .. } | TypeKind::Union { .. } => known.name.to_string(),
             TypeKind::Enum { .. } | TypeKind::Typedef(_) => "DAT".into(),
+            TypeKind::Builtin(Builtin::Unsigned | Builtin::Signed | Builtin::Float) => {
+                known.name.to_ascii_uppercase()
+            }
             TypeKind::Builtin(_) | TypeKind::Function(_) => "DAT".into(),
         }
     }
@@ -145,15 +148,21 @@ impl Program {
         let mut name = String::new();
         let characters =
             bytes.chunks_exact(step).map(|unit| (unit[low], unit.iter().any(|b| *b != 0)));
-        for (byte, some) in characters.take(STRING_NAME) {
-            match byte {
-                _ if !some => break,
-                b'!'..=b'~' => name.push(byte as char),
-                _ if !name.ends_with('_') => name.push('_'),
-                _ => {}
+        // What cannot be shown between two parts is one underscore, at the ends nothing.
+        let mut gap = false;
+        for (byte, _) in characters.take_while(|(_, some)| *some) {
+            if !matches!(byte, b'!'..=b'~') {
+                gap = !name.is_empty();
+                continue;
+            }
+            if std::mem::take(&mut gap) {
+                name.push('_');
+            }
+            name.push(byte as char);
+            if name.len() >= STRING_NAME {
+                break;
             }
         }
-        let name = name.trim_matches('_');
         if name.is_empty() { prefix.into() } else { format!("{prefix}_{name}") }
     }
 
@@ -241,6 +250,58 @@ mod tests {
             program.add_reference(from, to, RefType::Data, 0, SourceType::Analysis);
         }
         program
+    }
+
+    #[test]
+    fn texts_name_their_places_by_what_can_be_shown() {
+        let info = ProgramInfo { address_bits: 64, ..ProgramInfo::default() };
+        let mut program = Program::new(info, false, DataOrganization::default());
+        let texts = [
+            "__init\0",
+            "  unknown bit size  %d\n\0",
+            "Unexpected reloc type in static binary\0",
+            "(mode_flags & PRINTF_FORTIFY) != 0\0",
+            " \n\0",
+        ];
+        let bytes = texts.concat().into_bytes();
+        let source =
+            BlockSource::Bytes { bytes: bytes.as_slice().into(), offset: 0, length: bytes.len() };
+        let start = Address::ram(0x1000);
+        let block = MemoryBlock::new(".rodata", start, bytes.len() as u64, source);
+        program.memory.add_block(block).unwrap();
+        let text = program.types.builtin("string");
+        let mut at = start;
+        let mut names = Vec::new();
+        for string in texts {
+            assert!(program.define_data(at, text, string.len() as u32));
+            let name = program.synthetic_label(at).unwrap_or_default();
+            names.push(name.rsplit_once('_').map_or(String::new(), |(name, _)| name.to_owned()));
+            at = at.wrapping_add(string.len() as u64);
+        }
+        assert_eq!(
+            names,
+            [
+                "s___init",
+                "s_unknown_bit_size_%d",
+                "s_Unexpected_reloc_type_in_static_b",
+                "s_(mode_flags_&_PRINTF_FORTIFY)_!=",
+                "s",
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_name_their_places_by_their_types() {
+        let mut p = program(&[]);
+        for (at, name, length) in [(0x1000, "dword", 4), (0x1008, "double", 8), (0x1010, "int", 4)]
+        {
+            let data_type = p.types.builtin(name);
+            assert!(p.define_data(Address::ram(at), data_type, length));
+        }
+        let name = |at| p.synthetic_label(Address::ram(at)).unwrap_or_default();
+        assert_eq!(name(0x1000), "DWORD_00001000");
+        assert_eq!(name(0x1008), "DOUBLE_00001008");
+        assert_eq!(name(0x1010), "INT_00001010");
     }
 
     #[test]

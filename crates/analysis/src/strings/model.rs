@@ -13,8 +13,10 @@ const TRIGRAMS: &str = include_str!("trigrams.txt");
 /// The likelihood of trigrams that are not listed.
 const RARE: f32 = -5.63;
 /// The threshold for long texts, and what short ones must have on top of it.
-const THRESHOLD: f32 = -5.25;
-const SHORT: f32 = 5.0;
+const THRESHOLD: f32 = -5.5;
+const SHORT: f32 = 9.5;
+/// Trigrams by which every text counts as longer than it is.
+const LONGER: f32 = 2.0;
 /// Longer texts are judged by this many characters.
 const JUDGED: usize = 1 << 12;
 
@@ -102,7 +104,7 @@ pub(super) fn is_text(text: &[u8]) -> bool {
     }
     score.push(END);
     let count = f32::from(score.trigrams);
-    count >= 4.0 && score.sum / count > THRESHOLD + SHORT / count
+    count >= 4.0 && score.sum / count > THRESHOLD + SHORT / (count + LONGER)
 }
 
 #[cfg(test)]
@@ -114,6 +116,16 @@ mod tests {
         for text in ["out of memory\n", "%-16s %s %d,%d\n", "invalid option", "green", "  string "]
         {
             assert!(is_text(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn long_texts_may_hold_numbers() {
+        for text in ["GCC: (GNU) 12 20220819", "GCC: (GNU) 12-win32"] {
+            assert!(is_text(text.as_bytes()), "{text}");
+        }
+        for text in ["ISO-10646/UTF-8/", "10646-1:1993/UCS4/", "ANSI_X3.4-1968//"] {
+            assert!(!is_text(text.as_bytes()), "{text}");
         }
     }
 

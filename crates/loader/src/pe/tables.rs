@@ -149,5 +149,13 @@ impl Loader {
         };
         let data_type = self.unwind_info_type();
         self.program.define_data(place, data_type, length);
+        let flags = head >> 3;
+        if flags & CHAINED == 0
+            && flags & HANDLERS != 0
+            && let Some(at) = place.checked_add(u64::from(codes.next_multiple_of(4)))
+            && let Some([handler]) = self.words::<1>(at)
+        {
+            self.refer(at, self.place(handler));
+        }
     }
 }
