@@ -21,8 +21,9 @@ use std::ops::Bound;
 /// Rounds of making functions of what is called: their code may call more.
 const ROUNDS: usize = 8;
 
-/// Times that all is explored anew because calls showed functions never to return.
-const ANEW: usize = 2;
+/// Times that all is explored anew because calls showed functions never to return: in programs of
+/// moderate size, and in others.
+const ANEW: [usize; 2] = [2, 1];
 
 /// Disassembles from every known start and makes functions of what is called. What the places
 /// behind calls show is found out only when all is explored, and then all is explored anew.
@@ -30,11 +31,13 @@ const ANEW: usize = 2;
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     mark_known_no_return(analysis.program);
     let before = analysis.program.clone();
+    let [moderate, large] = ANEW;
+    let most = if crate::parameter_ids::is_moderate(&before) { moderate } else { large };
     let mut never: BTreeSet<Address> = BTreeSet::new();
-    for round in 0..=ANEW {
+    for round in 0..=most {
         let starts = explore_all(analysis, &never)?;
         let found = evidence::find(analysis.program, &starts);
-        if found.is_empty() || round == ANEW {
+        if found.is_empty() || round == most {
             break;
         }
         never.extend(found);
