@@ -210,7 +210,7 @@ pub(crate) fn run_pointed(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
 }
 
 /// Explores functions and code without any, and follows the constants in what is new.
-fn explore(
+pub(crate) fn explore(
     analysis: &mut Analysis<'_>,
     functions: &[Address],
     code: &[Address],

@@ -37,6 +37,7 @@ mod prototypes;
 mod reaching;
 mod refer;
 mod referenced;
+mod rtti;
 mod runtime_functions;
 mod rust_strings;
 mod scalars;

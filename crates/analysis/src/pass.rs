@@ -141,6 +141,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::functions::run_called,
     },
     Pass {
+        name: "Windows x86 PE RTTI Analyzer",
+        description: "Finds descriptions of types and tables of virtual functions in Windows programs.",
+        run: crate::rtti::run,
+    },
+    Pass {
         name: "Shared Return Calls",
         description: "Turns jumps to other functions into calls that end the caller.",
         run: crate::shared_returns::run,

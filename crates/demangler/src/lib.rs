@@ -54,6 +54,19 @@ pub fn demangled(mangled: &str) -> Option<String> {
     readable.map(|readable| readable.text)
 }
 
+/// What type descriptors of Microsoft's compilers call their types (`.?AVDog@zoo@@`), as a programmer
+/// would write it: `class zoo::Dog`. `None` where it is no such name.
+pub fn described_types(names: &[&str]) -> Vec<Option<String>> {
+    let symbol = |name: &&str| format!("??_R0{}@8", name.strip_prefix('.').unwrap_or(name));
+    let symbols: Vec<String> = names.iter().map(symbol).collect();
+    let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
+    let type_of = |readable: Option<Readable>| {
+        let text = readable?.text;
+        text.strip_suffix(" `RTTI Type Descriptor'").map(str::to_owned)
+    };
+    microsoft::demangle_all(&symbols).into_iter().map(type_of).collect()
+}
+
 /// Takes a mangled name apart; `None` for a plain one, and for Microsoft's.
 fn demangle(mangled: &str) -> Option<Readable> {
     if mangled.len() > LONGEST {
@@ -343,6 +356,15 @@ mod tests {
         assert_eq!(text("_ZNK3geo5Shape4kindEv"), "geo::Shape::kind() const");
         assert_eq!(text("_ZThn16_N3geo4RectD1Ev"), "non-virtual thunk to geo::Rect::~Rect()");
         assert_eq!(text("_ZTIPKc"), "typeinfo for char const*");
+    }
+
+    #[test]
+    fn types_are_named_by_their_descriptors() {
+        let names = [".?AVDog@zoo@@", ".?AV?$Cage@VDog@zoo@@@zoo@@", ".?AUPair@@", ".?A", "", ".H"];
+        let found = described_types(&names);
+        let found: Vec<&str> = found.iter().map(|name| name.as_deref().unwrap_or("")).collect();
+        let cage = "class zoo::Cage<class zoo::Dog>";
+        assert_eq!(found, ["class zoo::Dog", cage, "struct Pair", "", "", "int"]);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use program::{
     ProgramInfo, RefType,
 };
 
-struct Quiet;
+/// Nobody watches.
+pub struct Quiet;
 
 impl Monitor for Quiet {
     fn phase(&mut self, _name: &'static str, _done: usize, _total: usize) {}

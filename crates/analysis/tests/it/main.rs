@@ -6,6 +6,7 @@ mod image;
 mod jump_tables;
 mod mips;
 mod pointed_code;
+mod rtti;
 mod rust_strings;
 mod spilled;
 mod stubs;
