@@ -113,7 +113,8 @@ impl<'a, 'p> Explorer<'a, 'p> {
             }
             let never = function.no_return || no_return::is_known_at(program, function.entry);
             let explored = program.listing.instructions.contains_key(&function.entry);
-            let returns = !never && (explored || !self.holds_code(function.entry.offset));
+            let known = explored || no_return::comes_back(program, function.entry);
+            let returns = !never && (known || !self.holds_code(function.entry.offset));
             let found = Found { returns, never, function: true, ..Found::default() };
             if explored {
                 self.explored.known.insert(function.entry.offset);

@@ -32,6 +32,16 @@ pub(crate) fn is_known_at(program: &Program, entry: Address) -> bool {
             .is_some_and(|f| f.thunk_of.is_some() && is_known(&program.function_name(entry)))
 }
 
+/// Functions of Go's runtime that change to another stack: nothing in them returns, but what
+/// calls them goes on all the same.
+const COMING_BACK: [&str; 3] = ["runtime.mcall", "runtime.morestack", "runtime.morestack_noctxt"];
+
+/// Whether a function of the name at an address comes back although nothing in it returns.
+pub(crate) fn comes_back(program: &Program, entry: Address) -> bool {
+    let mut symbols = program.symbols.at(entry);
+    symbols.any(|(_, s)| COMING_BACK.contains(&s.name.strip_suffix(".abi0").unwrap_or(&s.name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_known;

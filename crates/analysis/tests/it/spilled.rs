@@ -1,7 +1,7 @@
 //! Jumps whose index or destination takes a detour, and code that only exceptions lead to. The
 //! assembly stands beside its bytes.
 
-use program::Address;
+use program::{Address, AddressSet, Program, SourceType, SymbolId};
 
 use crate::image::{Image, analysed, bytes, destinations};
 
@@ -93,4 +93,28 @@ fn a_landing_pad_that_begins_with_a_jump_leads_to_no_new_function() {
         assert!(program.listing.instructions.contains_key(&Address::ram(place)), "{place:x}");
         assert!(program.functions.at(Address::ram(place)).is_none(), "{place:x}");
     }
+}
+
+/// `call 1310; ret`, and a function that changes to another stack and never returns.
+const SWITCHES: (u64, &str) =
+    (0x1300, "e8 0b 00 00 00 c3 90 90 90 90 90 90 90 90 90 90  48 8b 66 38 eb fe");
+
+#[test]
+fn what_changes_to_another_stack_comes_back() {
+    let program = |name: Option<&str>| {
+        let mut image = Image::new("x86:LE:64:default", "gcc");
+        image.block(".text", SWITCHES.0, &bytes(SWITCHES.1), true);
+        image.entry(SWITCHES.0);
+        if let Some(name) = name {
+            let (at, source) = (Address::ram(0x1310), SourceType::Imported);
+            image.program.add_label(at, name, SymbolId::GLOBAL, source);
+            image.program.add_function(at, AddressSet::new());
+        }
+        image.analysed()
+    };
+    let length =
+        |program: &Program| program.functions.at(Address::ram(0x1300)).map(|f| f.body.len());
+    assert_eq!(length(&program(None)), Some(5));
+    assert_eq!(length(&program(Some("runtime.mcall"))), Some(6));
+    assert_eq!(length(&program(Some("runtime.mcalls"))), Some(5));
 }
