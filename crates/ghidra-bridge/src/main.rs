@@ -20,10 +20,22 @@ fn main() -> ExitCode {
     match run(&words) {
         Ok(code) => code,
         Err(error) => {
-            say(&format!("ghidra-bridge: {}", one_line(&format!("{error:#}"))));
+            say(&format!("ghidra-bridge: {}", one_line(&with_causes(&error))));
             ExitCode::from(BAD_INPUT)
         }
     }
+}
+
+/// An error and its causes, as far as what comes before does not tell them.
+fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
 }
 
 fn run(words: &[String]) -> anyhow::Result<ExitCode> {

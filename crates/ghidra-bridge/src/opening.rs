@@ -25,7 +25,11 @@ pub fn open(config: &Config) -> anyhow::Result<Session> {
             LoaderChoice::Pe => Format::Pe,
             LoaderChoice::Macho => Format::MachO,
             LoaderChoice::Raw => Format::Raw,
+            LoaderChoice::IntelHex => Format::IntelHex,
+            LoaderChoice::SRecord => Format::SRecord,
+            LoaderChoice::Archive => Format::Archive,
         },
+        member: opening.member.clone(),
         ..LoadOptions::default()
     };
     let project = match &opening.project {

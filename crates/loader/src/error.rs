@@ -55,7 +55,9 @@ pub enum LoadError {
         language: String,
     },
     /// A raw image says nothing about its processor.
-    #[error("a {format} file does not say its processor: give a language such as `ARM:LE:32:v8`")]
+    #[error(
+        "files of the format {format} do not say their processor: give one, such as language=ARM:LE:32:v8"
+    )]
     LanguageNeeded {
         /// The format.
         format: &'static str,
@@ -69,7 +71,7 @@ pub enum LoadError {
         members: String,
     },
     /// An archive was given, but not which member to open.
-    #[error("the file is an archive of {count} members: choose one of {members}")]
+    #[error("the file is an archive of {count} members: choose one with member=, of {members}")]
     MemberNeeded {
         /// How many there are.
         count: usize,

@@ -91,6 +91,12 @@ pub enum LoaderChoice {
     Macho,
     /// The bytes as they are.
     Raw,
+    /// Intel HEX.
+    IntelHex,
+    /// Motorola S-record.
+    SRecord,
+    /// An `ar` archive.
+    Archive,
 }
 
 /// How tool names are listed.
@@ -174,6 +180,8 @@ pub struct Opening {
     pub pdb: Option<PathBuf>,
     /// Which loader reads it.
     pub loader: LoaderChoice,
+    /// Which member of an archive is opened.
+    pub member: Option<String>,
     /// Where edits and analysis are kept.
     pub project: ProjectPlace,
 }

@@ -45,6 +45,35 @@ fn bad_files_are_named() {
     }
 }
 
+/// An archive with the sample in it under two names.
+fn archive() -> Vec<u8> {
+    let elf = std::fs::read(sample()).expect("the sample");
+    let mut archive = b"!<arch>\n".to_vec();
+    for name in ["first.o/", "second.o/"] {
+        let head = format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, elf.len());
+        archive.extend(head.as_bytes());
+        archive.extend(&elf);
+        archive.resize(archive.len().next_multiple_of(2), b'\n');
+    }
+    archive
+}
+
+#[test]
+fn of_an_archive_the_named_member_opens() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("lib.a");
+    std::fs::write(&path, archive()).expect("a file");
+    let file = path.to_str().expect("a name");
+    let text = mistake(&["stdio", file]);
+    assert_eq!(text.matches("first.o, second.o").count(), 1, "{text}");
+    assert!(text.contains("member="), "{text}");
+    let text = mistake(&["stdio", file, "member=third.o"]);
+    assert!(text.contains("no member `third.o`"), "{text}");
+    let output = run(&["stdio", file, "member=second.o", "project=none", "analysis=off"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+}
+
 #[test]
 #[cfg(unix)]
 fn unreadable_files_are_named() {

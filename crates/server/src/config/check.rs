@@ -287,8 +287,12 @@ fn opening(command: Command, words: &Words) -> Checked<Opening> {
                 ("pe", LoaderChoice::Pe),
                 ("macho", LoaderChoice::Macho),
                 ("raw", LoaderChoice::Raw),
+                ("hex", LoaderChoice::IntelHex),
+                ("srec", LoaderChoice::SRecord),
+                ("ar", LoaderChoice::Archive),
             ],
         )?,
+        member: words.get("member").map(str::to_owned),
         project: match words.get("project") {
             None => ProjectPlace::Default,
             Some("none") => ProjectPlace::None,

@@ -108,7 +108,13 @@ pub const KEYS: &[Key] = &[
         ALL,
         "PDB file of a Windows program (default: the one that the program names, if it lies beside it).",
     ),
-    key("loader", "auto|elf|pe|macho|raw", ALL, "File format (default auto)."),
+    key(
+        "loader",
+        "auto|elf|pe|macho|raw|hex|srec|ar",
+        ALL,
+        "File format (default auto: what the first bytes say).",
+    ),
+    key("member", "NAME", ALL, "Member of an ar archive to open (default: the only one)."),
     key(
         "project",
         "FILE|none",

@@ -71,6 +71,7 @@ fn values_are_read() {
             "language=x86:LE:64:default",
             "base=0x400000",
             "loader=raw",
+            "member=a b.o",
             "project=none",
             "read_only=false",
             "log=stderr",
@@ -88,6 +89,7 @@ fn values_are_read() {
     assert_eq!(config.opening.analysis, AnalysisMode::Off);
     assert_eq!(config.opening.base, Some(0x40_0000));
     assert_eq!(config.opening.loader, LoaderChoice::Raw);
+    assert_eq!(config.opening.member.as_deref(), Some("a b.o"));
     assert_eq!(config.log, LogTarget::Stderr);
     assert_eq!(config.limits, Limits { max_body: 64 << 10, max_clients: 3 });
     assert!(config.token.is_none(), "a blank value counts as absent");
