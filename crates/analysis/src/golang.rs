@@ -12,6 +12,8 @@ use program::{
 
 /// Longest name that is read.
 const LONGEST: usize = 4096;
+/// Bytes of names that are read for each function, all together.
+const NAME: u64 = 256;
 /// Longest text about the build.
 const BUILD_TEXT: u64 = 1 << 16;
 /// What the build information begins with.
@@ -28,14 +30,23 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     }
     note_build(program);
     let Some(table) = find(program) else { return Ok(()) };
+    let mut room = table.count.saturating_mul(NAME).saturating_add(LONGEST as u64);
     for index in 0..table.count {
         if index % 4096 == 0 {
             analysis.check()?;
         }
         let program = &mut *analysis.program;
-        if let Some((entry, name)) = table.function(program, index) {
-            name_function(program, entry, &name);
-        }
+        let Some((entry, name)) = table.function(program, index) else { continue };
+        // Entries of a damaged table may share one long name.
+        let Some(left) = room.checked_sub(name.len() as u64) else {
+            let total = table.count;
+            program.warn(format!(
+                "Go's table of functions: named {index} of {total}, its names are too long"
+            ));
+            break;
+        };
+        room = left;
+        name_function(program, entry, &name);
     }
     Ok(())
 }

@@ -99,6 +99,7 @@ fn make(
         program.functions.edit(entry, |function| function.no_return = true);
     }
     crate::process_entry::mark(program, language);
+    crate::prototypes::run_on(&mut analysis, entry);
     crate::constants::run_on(&mut analysis, &[entry], &known)?;
     Ok(Ok(()))
 }

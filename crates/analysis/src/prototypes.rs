@@ -51,15 +51,23 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
 /// prototypes, as in programs that contain the library: what debug information or a user says
 /// stays. Cost: linear in the functions.
 pub(crate) fn run_defined(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
-    give(analysis, |program, function| {
-        let source = function.signature.source;
-        let open = matches!(source, SourceType::Default | SourceType::Analysis);
-        let own = function.entry.space == SpaceId::RAM && function.thunk_of.is_none();
-        let symbol = program.symbols.get(function.symbol).filter(|_| own && open)?;
-        let named = symbol.parent == SymbolId::GLOBAL && !symbol.name.is_empty();
-        named.then(|| symbol.name.to_string())
-    });
+    give(analysis, own_name);
     Ok(())
+}
+
+/// Does the same for one function. Cost: linear in the functions.
+pub(crate) fn run_on(analysis: &mut Analysis<'_>, entry: Address) {
+    give(analysis, |program, f| if f.entry == entry { own_name(program, f) } else { None });
+}
+
+/// The name of a function of the program itself that nobody gave a prototype.
+fn own_name(program: &Program, function: &Function) -> Option<String> {
+    let source = function.signature.source;
+    let open = matches!(source, SourceType::Default | SourceType::Analysis);
+    let own = function.entry.space == SpaceId::RAM && function.thunk_of.is_none();
+    let symbol = program.symbols.get(function.symbol).filter(|_| own && open)?;
+    let named = symbol.parent == SymbolId::GLOBAL && !symbol.name.is_empty();
+    named.then(|| symbol.name.to_string())
 }
 
 /// Gives prototypes to the functions that `chosen` names. The declarations are those of Unix

@@ -96,7 +96,7 @@ fn program(table: &[u8]) -> Program {
     let code: Vec<u8> = [0xc3].iter().chain(&[0xcc; 15]).copied().cycle().take(0x40).collect();
     let mut data = vec![0; 0x10];
     data.extend(table);
-    data.resize(0x800, 0);
+    data.resize(0xc00, 0);
     let mut build = b"\xff Go buildinf:\x08\x02".to_vec();
     build.resize(32, 0);
     for text in ["go1.20.1", &format!("{}path\texample{}", "x".repeat(16), "y".repeat(16))] {
@@ -139,4 +139,27 @@ fn the_build_information_is_told_in_a_comment() {
     let comment = program.comments.get(&(Address::ram(BUILD), CommentKind::Plate));
     assert_eq!(comment.map(|text| &**text), Some("go1.20.1\npath\texample"));
     assert_eq!(program.label_at(Address::ram(BUILD)).as_deref(), Some("go.buildinfo"));
+}
+
+#[test]
+fn names_are_read_as_far_as_there_is_room_for_them() {
+    let mut table = table(0xffff_fff1);
+    let start = table.len();
+    // Sixty entries that all lead to the facts of one function, whose name is 1,500 bytes long.
+    let first = u64::from_le_bytes(table[0x40..0x48].try_into().expect("eight bytes")) as usize;
+    let names = u64::from_le_bytes(table[0x20..0x28].try_into().expect("eight bytes")) as usize;
+    table.resize(first + 60 * 8, 0);
+    for index in 0..60 {
+        let entry = [(index as u32).to_le_bytes(), (60_u32 * 8).to_le_bytes()].concat();
+        table[first + index * 8..][..8].copy_from_slice(&entry);
+    }
+    table[8..16].copy_from_slice(&60_u64.to_le_bytes());
+    let long = table.len() + 8 - names;
+    table.extend(0_u32.to_le_bytes());
+    table.extend((long as u32).to_le_bytes());
+    table.extend([b'm'; 1500]);
+    table.push(0);
+    assert!(table.len() > start);
+    let program = program(&table);
+    assert!(program.info.warnings.iter().any(|text| text.contains("names are too long")));
 }
