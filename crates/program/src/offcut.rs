@@ -124,6 +124,6 @@ mod tests {
         assert_eq!(name(0x1012), "shelf[1].kind+2");
         assert_eq!(name(0x1034), "shelf[3].name");
         assert_eq!(name(0x103f), "shelf[3].name+0xb");
-        assert_eq!(name(0x1043), "DAT_00001040+3");
+        assert_eq!(name(0x1043), "INT_00001040+3");
     }
 }
