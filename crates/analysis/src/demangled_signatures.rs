@@ -151,14 +151,7 @@ fn read(text: &str) -> Option<Told<'_>> {
     let is_const = text.ends_with(" const");
     let text = text.trim_end_matches(" const");
     let (head, list) = parameter_list(text)?;
-    let mut parameters = pieces(list);
-    let varargs = parameters.last() == Some(&"...");
-    if varargs {
-        parameters.pop();
-    }
-    if parameters == ["void"] {
-        parameters.clear();
-    }
+    let (parameters, varargs) = parameters(list);
     // Only templates say what they return.
     let returned = head.ends_with('>').then(|| split_head(head)).flatten();
     (!head.is_empty() && parameters.len() <= MOST).then_some(Told {
@@ -201,6 +194,19 @@ fn split_head(head: &str) -> Option<&str> {
     });
     let (before, after) = head.split_at(blank?.0);
     (!before.ends_with("operator") && !after.trim().is_empty()).then_some(before)
+}
+
+/// The parameters of a list, and whether more may follow them.
+fn parameters(list: &str) -> (Vec<&str>, bool) {
+    let mut parameters = pieces(list);
+    let varargs = parameters.last() == Some(&"...");
+    if varargs {
+        parameters.pop();
+    }
+    if parameters == ["void"] {
+        parameters.clear();
+    }
+    (parameters, varargs)
 }
 
 /// The parts between commas outside of brackets.

@@ -11,6 +11,7 @@ mod calls;
 mod code;
 mod constants;
 mod debug_files;
+mod debug_information;
 mod demangled_signatures;
 mod dwarf;
 mod evaluate;

@@ -1,7 +1,7 @@
 //! Prototypes as Microsoft's compilers have them written out: with what is returned, the calling
 //! convention and whether there is `this`.
 
-use super::{Told, last_part, parameter_list, pieces};
+use super::{Told, last_part, parameter_list, parameters};
 use program::{DataType, Program, TypeId, TypeKind};
 
 const CONVENTIONS: [&str; 6] =
@@ -35,14 +35,7 @@ pub(super) fn read(text: &str) -> Option<Told<'_>> {
     }
     let (head, list) = parameter_list(whole)?;
     let (before, convention) = convention(head)?;
-    let mut parameters = pieces(list);
-    let varargs = parameters.last() == Some(&"...");
-    if varargs {
-        parameters.pop();
-    }
-    if parameters == ["void"] {
-        parameters.clear();
-    }
+    let (parameters, varargs) = parameters(list);
     Some(Told {
         returned: (!before.is_empty()).then_some(before),
         parameters,

@@ -3,11 +3,11 @@
 use super::types::Types;
 use super::units::Place;
 use super::{Bytes, DEEPEST, Entry, variables};
+use crate::debug_information::{ToldFunction, is_returned_by_pointer, unused};
 use decompiler::Language;
 use gimli::{EntriesTreeNode, Operation};
 use program::{
-    Address, AddressSet, CommentKind, Function, LocalVariable, Parameter, Program, Signature,
-    SourceType, Storage, SymbolId, TypeId, TypeKind,
+    Address, AddressSet, CommentKind, Function, Program, SourceType, SymbolId, TypeId, TypeKind,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -369,7 +369,6 @@ fn apply(
     }
     automatic.extend(this.map(|this| ("this", this)));
     program.types.mark_used(returned);
-    let void = program.types.length(returned) == Some(0);
     let mut names = HashSet::new();
     let mut locals: Vec<(String, TypeId, i64, u32)> = Vec::new();
     for Variable { name, data_type, offset } in variables {
@@ -377,73 +376,11 @@ fn apply(
         program.types.mark_used(data_type);
         locals.push((unused(&mut names, name), data_type, offset, size));
     }
-    program.functions.edit(entry, |f| {
-        let hidden = automatic.iter().map(|(name, id)| (*name, *id, true, SourceType::Analysis));
-        let written =
-            parameters.iter().map(|p| (p.name.as_str(), p.data_type, false, SourceType::Imported));
-        let parameters = hidden
-            .chain(written)
-            .map(|(name, data_type, automatic, source)| Parameter {
-                name: name.into(),
-                data_type,
-                storage: Storage::Unassigned,
-                source,
-                automatic,
-                id: f.new_variable_id(),
-            })
-            .collect();
-        f.signature = Signature {
-            return_type: returned,
-            return_storage: if void { Storage::Void } else { Storage::Unassigned },
-            parameters,
-            varargs,
-            convention,
-            custom_storage: false,
-            source: SourceType::Imported,
-        };
-        for (name, data_type, offset, size) in locals {
-            let id = f.new_variable_id();
-            f.locals.push(LocalVariable {
-                name: name.into(),
-                data_type,
-                storage: Storage::at(Address::stack(offset), size),
-                first_use: 0,
-                hash: 0,
-                source: SourceType::Imported,
-                type_locked: true,
-                id,
-            });
-        }
-    });
+    let written = parameters.iter().map(|p| (p.name.as_str(), p.data_type)).collect();
+    let told =
+        ToldFunction { returned, automatic, written, varargs, convention, variables: locals };
+    told.apply(program, entry);
     for (at, text) in unplaced {
         program.comments.insert((at, CommentKind::Pre), text.into());
-    }
-}
-
-/// A name that no other variable of the function has.
-pub(crate) fn unused(names: &mut HashSet<String>, name: String) -> String {
-    let mut candidate = name.clone();
-    let mut number = 0;
-    while !names.insert(candidate.clone()) {
-        number += 1;
-        candidate = format!("{name}_{number}");
-    }
-    candidate
-}
-
-/// Whether a value comes back in memory that the caller provides.
-pub(crate) fn is_returned_by_pointer(program: &Program, returned: TypeId) -> bool {
-    use program::TypeKind::{Struct, Union};
-    let types = &program.types;
-    let kind = types.get(types.resolve(returned)).map(|t| &t.kind);
-    if !matches!(kind, Some(Struct { .. } | Union { .. })) {
-        return false;
-    }
-    let length = types.length(returned).unwrap_or(0);
-    let pointer = types.organization().pointer;
-    match program.info.compiler_spec_id.as_str() {
-        "windows" => !matches!(length, 1 | 2 | 4 | 8),
-        _ if pointer == 4 && program.info.language_id.starts_with("x86:") => true,
-        _ => length > 2 * pointer,
     }
 }

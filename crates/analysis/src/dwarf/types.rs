@@ -3,6 +3,7 @@
 use super::source::Source;
 use super::units::{Opened, Place, Units};
 use super::{Bytes, Entry};
+use crate::debug_information::member;
 use gimli::{AttributeValue, EntriesTreeNode, UnitOffset};
 use program::data_type::{Field, FunctionType, SignatureParameter};
 use program::{DataType, Program, TypeId, TypeKind};
@@ -388,28 +389,10 @@ impl<'u, 'a> Types<'u, 'a> {
         data_type: TypeId,
         name: String,
     ) -> Option<Field> {
-        let mut offset = self.source.number(entry, gimli::DW_AT_data_member_location).unwrap_or(0);
-        let mut length = u64::from(program.types.length(data_type)?);
+        let offset = self.source.number(entry, gimli::DW_AT_data_member_location).unwrap_or(0);
         let width = self.source.number(entry, gimli::DW_AT_bit_size);
         let first = self.source.number(entry, gimli::DW_AT_data_bit_offset);
-        let mut bits = None;
-        if let (Some(width @ 1..=64), Some(first)) = (width, first) {
-            let low = first % 8;
-            offset = first / 8;
-            length = (low + width).div_ceil(8);
-            bits = Some((low as u8, width as u8));
-        }
-        if length == 0 {
-            return None;
-        }
-        Some(Field {
-            offset: u32::try_from(offset).ok()?,
-            data_type,
-            length: u32::try_from(length).ok()?,
-            name: name.into(),
-            comment: "".into(),
-            bits,
-        })
+        member(program, data_type, name, offset, first.zip(width))
     }
 
     fn array(&mut self, program: &mut Program, entry: &Entry<'_, 'a>, depth: usize) -> TypeId {

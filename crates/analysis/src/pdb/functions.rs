@@ -3,10 +3,8 @@
 use super::Applied;
 use super::modules::{Function, Variable};
 use super::types::Prototype;
-use crate::dwarf::functions::{is_returned_by_pointer, unused};
-use program::{
-    Address, AddressSet, LocalVariable, Parameter, Program, Signature, SourceType, Storage, TypeId,
-};
+use crate::debug_information::{ToldFunction, is_returned_by_pointer, unused};
+use program::{Address, AddressSet, Program, SourceType, TypeId};
 use std::collections::HashSet;
 
 /// Makes a function with all that is told of it.
@@ -101,7 +99,6 @@ fn apply(
     locals: Vec<(String, TypeId, i64, u32)>,
 ) {
     let Prototype { returned, parameters, varargs, this, convention, .. } = prototype;
-    let void = program.types.length(*returned) == Some(0);
     let hidden = is_returned_by_pointer(program, *returned)
         .then(|| ("__return_storage_ptr__", program.types.pointer_to(*returned)));
     let automatic: Vec<(&str, TypeId)> =
@@ -110,41 +107,13 @@ fn apply(
     let written = parameters.iter().enumerate();
     let written = written.map(|(i, id)| (names.get(i).map_or("", String::as_str), *id));
     let written: Vec<(&str, TypeId)> = written.collect();
-    program.functions.edit(at, |f| {
-        let automatic = automatic.iter().map(|p| (p, true, SourceType::Analysis));
-        let written = written.iter().map(|p| (p, false, SourceType::Imported));
-        let parameters = automatic
-            .chain(written)
-            .map(|((name, data_type), automatic, source)| Parameter {
-                name: (*name).into(),
-                data_type: *data_type,
-                storage: Storage::Unassigned,
-                source,
-                automatic,
-                id: f.new_variable_id(),
-            })
-            .collect();
-        f.signature = Signature {
-            return_type: *returned,
-            return_storage: if void { Storage::Void } else { Storage::Unassigned },
-            parameters,
-            varargs: *varargs,
-            convention: convention.clone(),
-            custom_storage: false,
-            source: SourceType::Imported,
-        };
-        for (name, data_type, offset, size) in locals {
-            let id = f.new_variable_id();
-            f.locals.push(LocalVariable {
-                name: name.into(),
-                data_type,
-                storage: Storage::at(Address::stack(offset), size),
-                first_use: 0,
-                hash: 0,
-                source: SourceType::Imported,
-                type_locked: true,
-                id,
-            });
-        }
-    });
+    let told = ToldFunction {
+        returned: *returned,
+        automatic,
+        written,
+        varargs: *varargs,
+        convention: convention.clone(),
+        variables: locals,
+    };
+    told.apply(program, at);
 }

@@ -2,6 +2,7 @@
 
 use super::records::{Member, Record};
 use super::types::{Types, new_type, text};
+use crate::debug_information::member;
 use program::data_type::Field;
 use program::{Program, TypeId, TypeKind};
 use std::sync::Arc;
@@ -31,27 +32,30 @@ pub(super) fn fields(
 ) -> Vec<Field> {
     let records = types.records;
     let mut fields = Vec::new();
-    for member in records.members(list) {
-        let field = match member {
+    for part in records.members(list) {
+        let field = match part {
             Member::Field { name, of, offset } => {
                 let data_type = types.at(program, of, depth + 1);
                 types.complete_inner(program, of, depth + 1);
                 let bits = match records.get(of) {
-                    Some(Record::Bits { low, width, .. }) => Some((low, width)),
+                    Some(Record::Bits { low, width, .. }) => {
+                        let first = offset.saturating_mul(8).saturating_add(u64::from(low));
+                        Some((first, u64::from(width)))
+                    }
                     _ => None,
                 };
-                field(program, data_type, text(name), offset, bits)
+                member(program, data_type, text(name), offset, bits)
             }
             Member::Base { of, offset } => {
                 let data_type = types.at(program, of, depth + 1);
                 types.complete_inner(program, of, depth + 1);
                 let name = format!("super_{}", program.types.name(data_type));
                 let empty = is_empty(program, data_type);
-                field(program, data_type, name, offset, None).filter(|_| !empty)
+                member(program, data_type, name, offset, None).filter(|_| !empty)
             }
             Member::Table { pointer, offset } => {
                 let data_type = types.at(program, pointer, depth + 1);
-                field(program, data_type, format!("VFTablePtr{offset}"), offset, None)
+                member(program, data_type, format!("VFTablePtr{offset}"), offset, None)
             }
             Member::Value { .. } => None,
         };
@@ -65,35 +69,6 @@ fn is_empty(program: &Program, data_type: TypeId) -> bool {
     let kind = program.types.get(data_type).map(|t| &t.kind);
     matches!(kind, Some(TypeKind::Struct { fields, .. }) if fields.is_empty())
         && program.types.length(data_type) == Some(1)
-}
-
-fn field(
-    program: &Program,
-    data_type: TypeId,
-    name: String,
-    offset: u64,
-    bits: Option<(u8, u8)>,
-) -> Option<Field> {
-    let mut offset = offset;
-    let mut length = u64::from(program.types.length(data_type)?);
-    let mut kept = None;
-    if let Some((low, width @ 1..=64)) = bits {
-        offset = offset.checked_add(u64::from(low / 8))?;
-        let low = low % 8;
-        length = (u64::from(low) + u64::from(width)).div_ceil(8);
-        kept = Some((low, width));
-    }
-    if length == 0 {
-        return None;
-    }
-    Some(Field {
-        offset: u32::try_from(offset).ok()?,
-        data_type,
-        length: u32::try_from(length).ok()?,
-        name: name.into(),
-        comment: "".into(),
-        bits: kept,
-    })
 }
 
 /// The alignment that members need.

@@ -1,0 +1,122 @@
+//! What debug information of every kind is made into: signatures and variables of functions, and
+//! members of structures.
+
+use program::data_type::Field;
+use program::{Address, LocalVariable, Parameter, Program, Signature, SourceType, Storage, TypeId};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What is told of a function that the program has.
+pub(crate) struct ToldFunction<'a> {
+    pub(crate) returned: TypeId,
+    /// Parameters that nobody wrote down, such as `this`, in order.
+    pub(crate) automatic: Vec<(&'a str, TypeId)>,
+    /// Those that follow them.
+    pub(crate) written: Vec<(&'a str, TypeId)>,
+    pub(crate) varargs: bool,
+    pub(crate) convention: Option<Arc<str>>,
+    /// Variables on the stack: name, type, offset from the stack pointer at entry, bytes.
+    pub(crate) variables: Vec<(String, TypeId, i64, u32)>,
+}
+
+impl ToldFunction<'_> {
+    /// Gives it to the function at an entry.
+    pub(crate) fn apply(self, program: &mut Program, entry: Address) {
+        let void = program.types.length(self.returned) == Some(0);
+        program.functions.edit(entry, |f| {
+            let automatic = self.automatic.iter().map(|p| (p, true, SourceType::Analysis));
+            let written = self.written.iter().map(|p| (p, false, SourceType::Imported));
+            let parameters = automatic
+                .chain(written)
+                .map(|((name, data_type), automatic, source)| Parameter {
+                    name: (*name).into(),
+                    data_type: *data_type,
+                    storage: Storage::Unassigned,
+                    source,
+                    automatic,
+                    id: f.new_variable_id(),
+                })
+                .collect();
+            f.signature = Signature {
+                return_type: self.returned,
+                return_storage: if void { Storage::Void } else { Storage::Unassigned },
+                parameters,
+                varargs: self.varargs,
+                convention: self.convention,
+                custom_storage: false,
+                source: SourceType::Imported,
+            };
+            for (name, data_type, offset, size) in self.variables {
+                let id = f.new_variable_id();
+                f.locals.push(LocalVariable {
+                    name: name.into(),
+                    data_type,
+                    storage: Storage::at(Address::stack(offset), size),
+                    first_use: 0,
+                    hash: 0,
+                    source: SourceType::Imported,
+                    type_locked: true,
+                    id,
+                });
+            }
+        });
+    }
+}
+
+/// A member at an offset in bytes, or at its first bit and with its width in bits. `None` if it
+/// takes no room.
+pub(crate) fn member(
+    program: &Program,
+    data_type: TypeId,
+    name: String,
+    offset: u64,
+    bits: Option<(u64, u64)>,
+) -> Option<Field> {
+    let (mut offset, mut length) = (offset, u64::from(program.types.length(data_type)?));
+    let mut kept = None;
+    if let Some((first, width @ 1..=64)) = bits {
+        let low = first % 8;
+        offset = first / 8;
+        length = (low + width).div_ceil(8);
+        kept = Some((low as u8, width as u8));
+    }
+    if length == 0 {
+        return None;
+    }
+    Some(Field {
+        offset: u32::try_from(offset).ok()?,
+        data_type,
+        length: u32::try_from(length).ok()?,
+        name: name.into(),
+        comment: "".into(),
+        bits: kept,
+    })
+}
+
+/// A name that no other variable of the function has.
+pub(crate) fn unused(names: &mut HashSet<String>, name: String) -> String {
+    let mut candidate = name.clone();
+    let mut number = 0;
+    while !names.insert(candidate.clone()) {
+        number += 1;
+        candidate = format!("{name}_{number}");
+    }
+    candidate
+}
+
+/// Whether a value comes back in memory that the caller provides.
+pub(crate) fn is_returned_by_pointer(program: &Program, returned: TypeId) -> bool {
+    use program::TypeKind::{Struct, Union};
+    let types = &program.types;
+    let kind = types.get(types.resolve(returned)).map(|t| &t.kind);
+    if !matches!(kind, Some(Struct { .. } | Union { .. })) {
+        return false;
+    }
+    let length = types.length(returned).unwrap_or(0);
+    let pointer = types.organization().pointer;
+    match program.info.compiler_spec_id.as_str() {
+        "windows" => !matches!(length, 1 | 2 | 4 | 8),
+        _ if pointer == 4 && program.info.language_id.starts_with("x86:") => true,
+        _ => length > 2 * pointer,
+    }
+}
