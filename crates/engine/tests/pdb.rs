@@ -260,7 +260,7 @@ fn what_is_no_pdb_file_is_refused_at_once() {
         assert!(matches!(error, OpenError::Pdb(_)), "{error:?}");
         assert!(error.to_string().contains(what), "{error}");
     };
-    refused(open(&program, program.clone()), "is no PDB file");
+    refused(open(&program, program.clone()), "is no PDB file: it does not begin like one");
     refused(open(&program, program.with_file_name("missing.pdb")), "cannot be read");
     refused(open(&program, program.parent().unwrap().to_owned()), "no file of bearable size");
     refused(open(&testkit::fixture("tiny.x64.O2.static"), fixture("shop.x64.pdb")), "only Windows");

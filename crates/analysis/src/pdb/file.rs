@@ -74,8 +74,7 @@ pub enum PdbError {
 /// When there is none at that path.
 pub fn identify(path: &Path) -> Result<PdbIdentity, PdbError> {
     let mut file = open(path)?;
-    identity(&mut file)
-        .map_err(|error| PdbError::NotPdb { path: path.to_owned(), reason: error.to_string() })
+    identity(&mut file).map_err(|error| not_pdb(path, &error))
 }
 
 /// Opens a PDB file.
@@ -86,8 +85,15 @@ pub(super) fn open(path: &Path) -> Result<PDB<'static, Pages<std::fs::File>>, Pd
         return Err(PdbError::NotAFile { path: path.to_owned() });
     }
     let file = std::fs::File::open(path).map_err(read)?;
-    PDB::open(Pages::new(file, metadata.len()))
-        .map_err(|error| PdbError::NotPdb { path: path.to_owned(), reason: error.to_string() })
+    PDB::open(Pages::new(file, metadata.len())).map_err(|error| not_pdb(path, &error))
+}
+
+fn not_pdb(path: &Path, error: &pdb2::Error) -> PdbError {
+    let reason = match error {
+        pdb2::Error::UnrecognizedFileFormat => "it does not begin like one".to_owned(),
+        other => other.to_string(),
+    };
+    PdbError::NotPdb { path: path.to_owned(), reason }
 }
 
 /// The identity of an open file.
