@@ -80,6 +80,13 @@ pub(crate) fn resolve(explorer: &mut Explorer<'_, '_>) -> Result<(), Stopped> {
     // An engine for text takes all of a program in: too dear for a few labels of a large one.
     if crate::parameter_ids::is_moderate(analysis.program) {
         find_values(analysis.program, analysis.decompiler, analysis.told, &mut known);
+    } else {
+        let open = known.values().filter(|(_, table)| table.cases.len() > 1 && lacks_values(table));
+        let open = open.count();
+        if open > 0 {
+            let why = "there is too much code to decompile for them";
+            analysis.program.warn(format!("{open} switches have cases without labels: {why}"));
+        }
     }
     for (_, table) in known.values() {
         crate::switch_tables::mark(analysis.program, table);
