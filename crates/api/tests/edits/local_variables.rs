@@ -15,7 +15,7 @@ fn rename(entry: &str, selector: (&str, &str), name: &str) -> Value {
 }
 
 /// Renames every variable of every function, one after the other.
-fn every_rename_changes_the_name_only(fixture: &str) {
+fn every_rename_changes_the_name_only(fixture: &str, at_least: u32) {
     let f = open(fixture);
     let mut renames = 0;
     for entry in f.entries() {
@@ -50,17 +50,19 @@ fn every_rename_changes_the_name_only(fixture: &str) {
             renames += 1;
         }
     }
-    assert!(renames >= 12, "{fixture}: {renames} variables were renamed");
+    assert!(renames >= at_least, "{fixture}: {renames} variables were renamed");
 }
 
 #[test]
 fn renaming_changes_the_name_only_in_optimised_code() {
-    every_rename_changes_the_name_only("inventory.x64.O2.stripped");
+    every_rename_changes_the_name_only("inventory.x64.O2", 15);
+    // Without symbols nothing says that `main` is a function, as in Ghidra.
+    every_rename_changes_the_name_only("inventory.x64.O2.stripped", 14);
 }
 
 #[test]
 fn renaming_changes_the_name_only_on_the_stack() {
-    every_rename_changes_the_name_only("inventory.aarch64.O0");
+    every_rename_changes_the_name_only("inventory.aarch64.O0", 15);
 }
 
 /// A function with several local variables, and one of them that a register of this size holds.
