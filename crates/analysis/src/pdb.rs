@@ -315,23 +315,23 @@ impl Globals {
         let table = file.global_symbols()?;
         let mut symbols = table.iter();
         while let Ok(Some(symbol)) = symbols.next() {
-            match symbol.parse() {
-                Ok(SymbolData::UserDefinedType(named)) => {
+            match modules::parse(&symbol) {
+                Some(SymbolData::UserDefinedType(named)) => {
                     globals.typedefs.push((named.name.as_bytes().to_vec(), named.type_index.0));
                 }
-                Ok(SymbolData::Data(data)) => globals.data.push(Static {
+                Some(SymbolData::Data(data)) => globals.data.push(Static {
                     place: data.offset,
                     name: text(data.name.as_bytes()),
                     data_type: Some(data.type_index.0),
                     function: None,
                 }),
-                Ok(SymbolData::ThreadStorage(data)) => globals.data.push(Static {
+                Some(SymbolData::ThreadStorage(data)) => globals.data.push(Static {
                     place: data.offset,
                     name: text(data.name.as_bytes()),
                     data_type: Some(data.type_index.0),
                     function: None,
                 }),
-                Ok(SymbolData::Public(public)) => {
+                Some(SymbolData::Public(public)) => {
                     let name = text(public.name.as_bytes());
                     globals.publics.push((public.offset, name, public.function));
                 }

@@ -129,6 +129,23 @@ fn files() {
     run("files", 60, &examples);
 }
 
+/// Descriptions of where a variable lies count the gaps behind their head, which may be missing.
+#[test]
+fn places_of_variables_in_pdb_files_may_be_cut_short() {
+    const END: [u8; 4] = [2, 0, 6, 0];
+    let file = include_bytes!("../../../fixtures/pdb/shop.x64.pdb");
+    for kind in 0x3f..=0x45 {
+        let mut bytes = file.to_vec();
+        let ends: Vec<usize> =
+            (0..bytes.len() - 4).filter(|at| bytes[*at..].starts_with(&END)).collect();
+        assert!(ends.len() > 4);
+        for at in ends {
+            bytes[at + 2..at + 4].copy_from_slice(&[kind, 0x11]);
+        }
+        trials::pdb(&bytes);
+    }
+}
+
 #[test]
 fn pdb() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pdb");

@@ -2,7 +2,7 @@
 
 use super::frame::Frames;
 use super::types::text;
-use pdb2::{FallibleIterator, PdbInternalSectionOffset, SymbolData, SymbolIter};
+use pdb2::{FallibleIterator, PdbInternalSectionOffset, Symbol, SymbolData, SymbolIter};
 
 /// Variables of one function that are kept.
 const VARIABLES: usize = 1 << 12;
@@ -57,6 +57,19 @@ enum Scope {
     Block,
 }
 
+/// What a symbol says. The reader of places of variables takes their heads for granted, and counts
+/// gaps behind them: those without one are damaged.
+pub(super) fn parse<'s>(symbol: &Symbol<'s>) -> Option<SymbolData<'s>> {
+    // With the kind before it.
+    let head = match symbol.raw_kind() {
+        0x113f | 0x1141 | 0x1142 => 14,
+        0x1140 | 0x1143 | 0x1145 => 18,
+        _ => 0,
+    };
+    let whole = symbol.raw_bytes().len() >= head;
+    whole.then(|| symbol.parse().ok())?
+}
+
 /// Reads a module's symbols up to the first that is damaged.
 pub(super) fn read(mut symbols: SymbolIter<'_>, frames: &Frames) -> Module {
     let mut module = Module::default();
@@ -70,8 +83,8 @@ pub(super) fn read(mut symbols: SymbolIter<'_>, frames: &Frames) -> Module {
             continue;
         }
         let inlined = scopes.iter().any(|scope| matches!(scope, Scope::Inlined));
-        let scope = match symbol.parse() {
-            Ok(data) => {
+        let scope = match parse(&symbol) {
+            Some(data) => {
                 let function = open.as_mut().filter(|_| !inlined);
                 take(&mut module, function, &data, frames);
                 match data {
@@ -83,7 +96,7 @@ pub(super) fn read(mut symbols: SymbolIter<'_>, frames: &Frames) -> Module {
                     _ => Scope::Block,
                 }
             }
-            Err(_) => Scope::Block,
+            None => Scope::Block,
         };
         if symbol.starts_scope() {
             scopes.push(scope);
