@@ -25,6 +25,7 @@ use modules::{Module, Static};
 use pdb2::{AddressMap, FallibleIterator, PDB, PdbInternalSectionOffset, StreamIndex, SymbolData};
 use program::{Address, AddressRange, CommentKind, Program, SourceType, SymbolId, SymbolKind};
 use records::Records;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use types::{Types, text};
@@ -53,12 +54,15 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         return Ok(());
     }
     let Some((name, mut file)) = find(analysis.program, analysis.pdb) else { return Ok(()) };
-    let outcome = apply(analysis, &name, &mut file)?;
-    if let Err(error) = outcome {
-        warn(
-            analysis.program,
-            format!("PDB: {name} is damaged ({error}); what could be read was used"),
-        );
+    // One damaged file does not end the analysis.
+    let attempt = catch_unwind(AssertUnwindSafe(|| apply(analysis, &name, &mut file)));
+    let damage = match attempt {
+        Ok(outcome) => outcome?.err().map(|error| error.to_string()),
+        Err(_) => Some("its reader failed".to_owned()),
+    };
+    if let Some(damage) = damage {
+        let text = format!("PDB: {name} is damaged ({damage}); what could be read was used");
+        warn(analysis.program, text);
     }
     analysis.step(1.0)
 }

@@ -146,6 +146,22 @@ fn places_of_variables_in_pdb_files_may_be_cut_short() {
     }
 }
 
+/// The sizes of its parts that the debug information announces may add up to more than there is.
+#[test]
+fn parts_of_pdb_files_may_be_announced_larger_than_any_number() {
+    // No signature, and the version behind it.
+    const HEAD: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0x77, 0x09, 0x31, 0x01];
+    let file = include_bytes!("../../../fixtures/pdb/shop.x64.pdb");
+    let head = (0..file.len() - 64).find(|at| file[*at..].starts_with(&HEAD)).expect("is there");
+    for part in 0..8 {
+        let mut bytes = file.to_vec();
+        bytes[head + 24 + 4 * part..][..4].copy_from_slice(&[0xff; 4]);
+        trials::pdb(&bytes);
+        bytes[head + 24..head + 24 + 4 * part].fill(0xff);
+        trials::pdb(&bytes);
+    }
+}
+
 #[test]
 fn pdb() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pdb");
