@@ -2,6 +2,8 @@
 //! runs it knows where files are and reads them.
 
 use program::Program;
+use std::fmt;
+use std::io::{self, Read, Seek};
 
 /// What is looked for. Names come out of files that nobody vouches for.
 #[derive(Debug, Clone, Copy)]
@@ -37,12 +39,40 @@ pub enum Sought<'a> {
         /// The file with the units that they belong to, unless it is the program.
         from: Option<&'a str>,
     },
+    /// The PDB file that a Windows program names.
+    Pdb {
+        /// Its name, without folders.
+        name: &'a str,
+    },
+}
+
+/// What a file is read from, piece by piece.
+pub trait Content: Read + Seek + Send + fmt::Debug {}
+
+impl<T: Read + Seek + Send + fmt::Debug> Content for T {}
+
+/// A file that is open.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// What is in it.
+    pub content: Box<dyn Content>,
+    /// Bytes in it.
+    pub length: u64,
 }
 
 /// Finds and reads such files.
 pub trait DebugFiles {
     /// The paths of files that are there and may be what is sought, the likeliest first.
     fn candidates(&self, sought: &Sought<'_>) -> Vec<String>;
+    /// The path of the PDB file that somebody chose in place of the one that the program names.
+    fn chosen_pdb(&self) -> Option<String> {
+        None
+    }
+    /// Opens a file that may be too large to be held.
+    ///
+    /// # Errors
+    /// When it cannot be had.
+    fn open(&self, path: &str) -> io::Result<OpenFile>;
     /// The content of a file; `None` if it cannot be had.
     fn read(&self, path: &str) -> Option<Vec<u8>>;
     /// The program in a file, loaded as `like` was.
@@ -56,6 +86,10 @@ pub struct NoDebugFiles;
 impl DebugFiles for NoDebugFiles {
     fn candidates(&self, _: &Sought<'_>) -> Vec<String> {
         Vec::new()
+    }
+
+    fn open(&self, _: &str) -> io::Result<OpenFile> {
+        Err(io::ErrorKind::NotFound.into())
     }
 
     fn read(&self, _: &str) -> Option<Vec<u8>> {

@@ -1,7 +1,12 @@
 //! What debug information of every kind is made into: signatures and variables of functions, and
 //! members of structures.
 
-use program::data_type::Field;
+mod data;
+mod types;
+
+pub(crate) use data::define_data;
+pub(crate) use types::{FunctionShape, alignment, member};
+
 use program::{Address, LocalVariable, Parameter, Program, Signature, SourceType, Storage, TypeId};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -63,36 +68,6 @@ impl ToldFunction<'_> {
     }
 }
 
-/// A member at an offset in bytes, or at its first bit and with its width in bits. `None` if it
-/// takes no room.
-pub(crate) fn member(
-    program: &Program,
-    data_type: TypeId,
-    name: String,
-    offset: u64,
-    bits: Option<(u64, u64)>,
-) -> Option<Field> {
-    let (mut offset, mut length) = (offset, u64::from(program.types.length(data_type)?));
-    let mut kept = None;
-    if let Some((first, width @ 1..=64)) = bits {
-        let low = first % 8;
-        offset = first / 8;
-        length = (low + width).div_ceil(8);
-        kept = Some((low as u8, width as u8));
-    }
-    if length == 0 {
-        return None;
-    }
-    Some(Field {
-        offset: u32::try_from(offset).ok()?,
-        data_type,
-        length: u32::try_from(length).ok()?,
-        name: name.into(),
-        comment: "".into(),
-        bits: kept,
-    })
-}
-
 /// A name that no other variable of the function has.
 pub(crate) fn unused(names: &mut HashSet<String>, name: String) -> String {
     let mut candidate = name.clone();
@@ -118,5 +93,12 @@ pub(crate) fn is_returned_by_pointer(program: &Program, returned: TypeId) -> boo
         "windows" => !matches!(length, 1 | 2 | 4 | 8),
         _ if pointer == 4 && program.info.language_id.starts_with("x86:") => true,
         _ => length > 2 * pointer,
+    }
+}
+
+/// Tells of what is missing or damaged, once.
+pub(crate) fn warn(program: &mut Program, warning: String) {
+    if !program.info.warnings.contains(&warning) {
+        program.warn(warning);
     }
 }

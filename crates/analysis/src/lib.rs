@@ -53,9 +53,9 @@ pub mod unwind;
 mod values;
 mod windows_starts;
 
-pub use debug_files::{DebugFiles, NoDebugFiles, Sought};
+pub use debug_files::{Content, DebugFiles, NoDebugFiles, OpenFile, Sought};
 pub use make::{MakeError, make_function};
-pub use pass::{Analysis, Monitor, PASSES, Pass, Stopped, run, run_with_pdb};
+pub use pass::{Analysis, Monitor, PASSES, Pass, Stopped, run, run_with_files};
 
 #[cfg(test)]
 mod truth;

@@ -20,7 +20,7 @@ pub enum MakeError {
 }
 
 /// Nobody watches.
-pub(crate) struct Unwatched;
+struct Unwatched;
 
 impl Monitor for Unwatched {
     fn phase(&mut self, _name: &'static str, _done: usize, _total: usize) {}
@@ -78,7 +78,7 @@ fn make(
     let told = &mut Told::default();
     let known = program.listing.instructions.clone();
     let mut analysis =
-        Analysis { program, language, pdb: None, decompiler, told, monitor, files: &NoDebugFiles };
+        Analysis { program, language, decompiler, told, monitor, files: &NoDebugFiles };
     let mut explorer = Explorer::new(&mut analysis);
     explorer.explore(entry.offset, mode)?;
     crate::switches::resolve(&mut explorer)?;

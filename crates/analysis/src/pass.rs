@@ -4,7 +4,6 @@ use crate::debug_files::{DebugFiles, NoDebugFiles};
 use crate::switches::Told;
 use decompiler::{Decompiler, Language};
 use program::Program;
-use std::path::Path;
 
 /// Why a run ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,8 +34,6 @@ pub struct Analysis<'a> {
     pub program: &'a mut Program,
     /// The program's processor.
     pub language: &'a Language,
-    /// The PDB file that somebody chose for it.
-    pub(crate) pdb: Option<&'a Path>,
     /// Follows flow where only a decompiler can tell where it leads.
     pub(crate) decompiler: &'a Decompiler,
     /// What it told so far.
@@ -194,16 +191,14 @@ pub fn run(
     selected: Option<&[String]>,
     monitor: &mut dyn Monitor,
 ) -> Result<(), Stopped> {
-    run_with_pdb(program, language, selected, None, &NoDebugFiles, monitor)
+    run_with_files(program, language, selected, &NoDebugFiles, monitor)
 }
 
-/// Runs the selected passes with debug information that is apart from the program: a PDB file in
-/// place of the one that lies beside it, and what `files` finds.
-pub fn run_with_pdb(
+/// Runs the selected passes with the debug information that `files` finds apart from the program.
+pub fn run_with_files(
     program: &mut Program,
     language: &Language,
     selected: Option<&[String]>,
-    pdb: Option<&Path>,
     files: &dyn DebugFiles,
     monitor: &mut dyn Monitor,
 ) -> Result<(), Stopped> {
@@ -222,7 +217,6 @@ pub fn run_with_pdb(
         let mut analysis = Analysis {
             program: &mut *program,
             language,
-            pdb,
             decompiler: &decompiler,
             told: &mut told,
             monitor: &mut *monitor,

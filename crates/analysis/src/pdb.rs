@@ -12,30 +12,23 @@ mod types;
 
 pub use file::{PdbError, PdbIdentity, identify};
 
-use crate::debug_files::NoDebugFiles;
-use crate::dwarf::variables::refer;
-use crate::make::Unwatched;
+use crate::debug_files::{DebugFiles, Sought};
+use crate::debug_information::{define_data, warn};
 use crate::pass::{Analysis, Stopped};
-use crate::strings::{clear, is_undefined};
-use crate::switches::Told;
-use decompiler::{Decompiler, Language};
-use file::{Bytes, Pages};
+use decompiler::Language;
+use file::Pdb;
 use frame::Frames;
 use modules::{Module, Static};
-use pdb2::{AddressMap, FallibleIterator, PDB, PdbInternalSectionOffset, StreamIndex, SymbolData};
-use program::{Address, AddressRange, CommentKind, Program, SourceType, SymbolId, SymbolKind};
+use pdb2::{AddressMap, FallibleIterator, PdbInternalSectionOffset, StreamIndex, SymbolData};
+use program::{Address, CommentKind, Program, SourceType, SymbolId, SymbolKind};
 use records::Records;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::Arc;
 use types::{Types, text};
 
 /// The stream that holds the types.
 const TYPES: StreamIndex = StreamIndex(2);
 /// Modules or thousands of types between two reports of progress.
 const STEP: usize = 64;
-/// Pointers of one variable that become references.
-const POINTERS: usize = 1 << 14;
 
 /// Whether a program is of the kind that has such files.
 ///
@@ -53,7 +46,7 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     if check_program(analysis.program).is_err() {
         return Ok(());
     }
-    let Some((name, mut file)) = find(analysis.program, analysis.pdb) else { return Ok(()) };
+    let Some((name, mut file)) = find(analysis.program, analysis.files) else { return Ok(()) };
     // One damaged file does not end the analysis.
     let attempt = catch_unwind(AssertUnwindSafe(|| apply(analysis, &name, &mut file)));
     let damage = match attempt {
@@ -67,55 +60,20 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     analysis.step(1.0)
 }
 
-/// Applies the content of a PDB file to a program, whether it belongs to it or not. `name` is the
-/// file's.
-///
-/// # Errors
-/// When the content is that of no PDB file, or damaged; what could be read is applied.
-pub fn apply_bytes(
-    program: &mut Program,
-    language: &Language,
-    name: &str,
-    bytes: Arc<[u8]>,
-) -> Result<(), PdbError> {
-    let broken =
-        |error: pdb2::Error| PdbError::NotPdb { path: name.into(), reason: error.to_string() };
-    let length = bytes.len() as u64;
-    let mut file = PDB::open(Pages::new(std::io::Cursor::new(bytes), length)).map_err(broken)?;
-    file::identity(&mut file).map_err(broken)?;
-    let mut analysis = Analysis {
-        program,
-        language,
-        pdb: None,
-        decompiler: &Decompiler::new(),
-        told: &mut Told::default(),
-        monitor: &mut Unwatched,
-        files: &NoDebugFiles,
-    };
-    // Nobody can stop it.
-    apply(&mut analysis, name, &mut file).unwrap_or(Ok(())).map_err(broken)
-}
-
-/// The file to read: the chosen one, or the one that the program names, if it lies beside it.
-fn find(
-    program: &mut Program,
-    chosen: Option<&Path>,
-) -> Option<(String, PDB<'static, Pages<std::fs::File>>)> {
+/// The file to read: the chosen one, or the one that the program names.
+fn find(program: &mut Program, files: &dyn DebugFiles) -> Option<(String, Pdb)> {
     let named = file::named(program);
-    let path = match (chosen, &named) {
-        (Some(path), _) => path.to_owned(),
+    let chosen = files.chosen_pdb();
+    let path = match (&chosen, &named) {
+        (Some(path), _) => path.clone(),
         (None, Some(named)) => {
-            let folder = Path::new(&program.info.executable_path).parent()?;
-            folder.join(&named.name)
+            files.candidates(&Sought::Pdb { name: &named.name }).into_iter().next()?
         }
         (None, None) => return None,
     };
-    if chosen.is_none() && !path.is_file() {
-        return None;
-    }
-    let shown = path.display().to_string();
-    let opened = file::open(&path).map_err(|error| error.to_string());
-    let mut opened = match opened {
+    let opened = files.open(&path);
+    let opened = opened.map_err(|source| PdbError::Read { path: path.clone(), source });
+    let mut opened = match opened.and_then(|opened| file::open(&path, opened)) {
         Ok(opened) => opened,
         Err(error) => {
             warn(program, format!("PDB: {error}"));
@@ -125,43 +83,36 @@ fn find(
     let found = match file::identity(&mut opened) {
         Ok(found) => found,
         Err(error) => {
-            warn(program, format!("PDB: {shown} is damaged at its start ({error})"));
+            warn(program, format!("PDB: {path} is damaged at its start ({error})"));
             return None;
         }
     };
-    match (named, chosen) {
+    match (named, &chosen) {
         (Some(named), _) if named.identity == found => {}
         (Some(named), Some(_)) => warn(
             program,
             format!(
-                "PDB: {shown} is of another build ({found}) than the program ({}); it was used \
+                "PDB: {path} is of another build ({found}) than the program ({}); it was used \
                  because it was named, and what it says may be wrong",
                 named.identity
             ),
         ),
         (Some(named), None) => {
             let wanted = named.identity;
-            let text = format!(
-                "PDB: {shown} was not read: it is of another build ({found}, not {wanted})"
-            );
+            let text =
+                format!("PDB: {path} was not read: it is of another build ({found}, not {wanted})");
             warn(program, text);
             return None;
         }
         (None, _) => warn(
             program,
             format!(
-                "PDB: the program does not tell whether {shown} belongs to it; it was used because it was named"
+                "PDB: the program does not tell whether {path} belongs to it; it was used because it was named"
             ),
         ),
     }
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned())?;
+    let name = path.rsplit(['/', '\\']).next()?.to_owned();
     Some((name, opened))
-}
-
-fn warn(program: &mut Program, text: String) {
-    if !program.info.warnings.contains(&text) {
-        program.warn(text);
-    }
 }
 
 /// What is needed to apply symbols.
@@ -219,7 +170,7 @@ fn put_label(program: &mut Program, at: Address, name: &str, parent: SymbolId) -
 fn apply(
     analysis: &mut Analysis<'_>,
     name: &str,
-    file: &mut PDB<'static, Pages<impl Bytes>>,
+    file: &mut Pdb,
 ) -> Result<Result<(), pdb2::Error>, Stopped> {
     let language: Language = analysis.language.clone();
     let records = match file.raw_stream(TYPES) {
@@ -249,9 +200,9 @@ fn apply(
     let mut statics = Vec::new();
     let outcome = apply_modules(analysis, &mut applied, file, &mut statics)?;
     let program = &mut *analysis.program;
-    globals.data.iter().for_each(|data| define_data(&mut applied, program, data));
+    globals.data.iter().for_each(|data| define_variable(&mut applied, program, data));
     apply_publics(&applied, program, &globals);
-    statics.iter().for_each(|data| define_data(&mut applied, program, data));
+    statics.iter().for_each(|data| define_variable(&mut applied, program, data));
     demangler::apply(program);
     Ok(outcome)
 }
@@ -260,7 +211,7 @@ fn apply(
 fn apply_modules(
     analysis: &mut Analysis<'_>,
     applied: &mut Applied<'_, '_>,
-    file: &mut PDB<'static, Pages<impl Bytes>>,
+    file: &mut Pdb,
     statics: &mut Vec<Static>,
 ) -> Result<Result<(), pdb2::Error>, Stopped> {
     let information = match file.debug_information() {
@@ -314,7 +265,7 @@ struct Globals {
 }
 
 impl Globals {
-    fn read(file: &mut PDB<'static, Pages<impl Bytes>>) -> Result<Globals, pdb2::Error> {
+    fn read(file: &mut Pdb) -> Result<Globals, pdb2::Error> {
         let mut globals = Globals::default();
         let table = file.global_symbols()?;
         let mut symbols = table.iter();
@@ -360,20 +311,14 @@ fn apply_publics(applied: &Applied<'_, '_>, program: &mut Program, globals: &Glo
 }
 
 /// Gives a variable its place, type and name; a label its name.
-fn define_data(applied: &mut Applied<'_, '_>, program: &mut Program, told: &Static) {
+fn define_variable(applied: &mut Applied<'_, '_>, program: &mut Program, told: &Static) {
     let Some(at) = applied.address(program, told.place) else { return };
     if let Some(index) = told.data_type {
         let data_type = applied.types.of(program, index);
-        let length = program.types.length(data_type).filter(|length| *length > 0);
-        let Some(length) = length else { return };
-        let range = AddressRange::with_length(at, u64::from(length));
-        if let Some(range) = range.filter(|range| is_undefined(program, range)) {
-            clear(program, &range);
-            if program.define_data(at, data_type, length) {
-                let mut left = POINTERS;
-                refer(program, at, data_type, &mut left, 0);
-            }
+        if program.types.length(data_type).is_none_or(|length| length == 0) {
+            return;
         }
+        define_data(program, at, data_type);
     }
     applied.label(program, at, &told.name, false);
     if let (Some((place, name)), Some(_)) = (&told.function, told.data_type)

@@ -3,15 +3,18 @@
 //! Names come out of files that nobody vouches for. Nothing but regular files of bearable size is
 //! read, and no more than a bounded number of bytes; whether a file fits is for others to tell.
 
-use analysis::{DebugFiles, Sought};
+use analysis::pdb::{self, PdbError, PdbIdentity};
+use analysis::{DebugFiles, OpenFile, Sought};
 use loader::{Format, LoadOptions};
 use program::Program;
 use std::cell::Cell;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// Files larger than this are left alone.
+/// Files larger than this are not held.
 const LARGEST: u64 = 1 << 30;
+/// Files larger than this are left alone.
+const LARGEST_OPEN: u64 = 4 << 30;
 /// Bytes that are read for one analysis.
 const TOTAL: u64 = 8 << 30;
 /// Where systems keep debug information.
@@ -22,12 +25,14 @@ const SHARED: &str = "/usr/lib/debug/.dwz";
 /// The files around one program.
 pub(crate) struct Around {
     own: PathBuf,
+    pdb: Option<PathBuf>,
     left: Cell<u64>,
 }
 
 impl Around {
-    pub(crate) fn new(own: &str) -> Around {
-        Around { own: PathBuf::from(own), left: Cell::new(TOTAL) }
+    /// `pdb` is the file that somebody chose.
+    pub(crate) fn new(own: &str, pdb: Option<PathBuf>) -> Around {
+        Around { own: PathBuf::from(own), pdb, left: Cell::new(TOTAL) }
     }
 
     fn folder(&self) -> &Path {
@@ -69,7 +74,31 @@ impl Around {
             Sought::Package { from } => {
                 [Some(&*self.own), from.map(Path::new)].into_iter().flatten().map(package).collect()
             }
+            Sought::Pdb { name } => vec![folder.join(name)],
         }
+    }
+}
+
+/// Opens a regular file of bearable size.
+fn open(path: &Path) -> io::Result<OpenFile> {
+    let metadata = std::fs::metadata(path)?;
+    if !metadata.is_file() || metadata.len() > LARGEST_OPEN {
+        let reason = "it is no file of bearable size";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    let content = Box::new(std::fs::File::open(path)?);
+    Ok(OpenFile { content, length: metadata.len() })
+}
+
+/// Reads the identity of the PDB file at a path.
+///
+/// # Errors
+/// When there is none.
+pub fn identify_pdb(path: &Path) -> Result<PdbIdentity, PdbError> {
+    let shown = path.display().to_string();
+    match open(path) {
+        Ok(file) => pdb::identify(&shown, file),
+        Err(source) => Err(PdbError::Read { path: shown, source }),
     }
 }
 
@@ -109,15 +138,23 @@ impl DebugFiles for Around {
         found
     }
 
+    fn chosen_pdb(&self) -> Option<String> {
+        Some(self.pdb.as_ref()?.display().to_string())
+    }
+
+    fn open(&self, path: &str) -> io::Result<OpenFile> {
+        open(Path::new(path))
+    }
+
     fn read(&self, path: &str) -> Option<Vec<u8>> {
-        let metadata = std::fs::metadata(path).ok()?;
+        let file = self.open(path).ok()?;
         let most = LARGEST.min(self.left.get());
-        if !metadata.is_file() || metadata.len() > most {
+        if file.length > most {
             return None;
         }
         let mut bytes = Vec::new();
         // A file that grows while it is read must not grow our memory.
-        std::fs::File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
+        file.content.take(most).read_to_end(&mut bytes).ok()?;
         self.left.set(self.left.get().saturating_sub(bytes.len() as u64));
         Some(bytes)
     }

@@ -10,13 +10,14 @@ mod session;
 mod signature;
 
 pub use analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus};
+pub use debug_files::identify_pdb;
 pub use instruction_text::{InstructionPrinter, InstructionText};
 pub use open::{OpenError, OpenOptions};
 pub use project::{ProjectChoice, SaveError};
 pub use session::{Busy, Session, WriteError};
 pub use signature::bytes_type;
 
-pub use analysis::pdb::{PdbError, PdbIdentity, identify};
+pub use analysis::pdb::{PdbError, PdbIdentity};
 pub use analysis::{MakeError, PASSES, make_function};
 pub use declarations;
 pub use decompiler;

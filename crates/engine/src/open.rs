@@ -2,8 +2,9 @@
 //! found and what to do.
 
 use crate::Session;
+use crate::debug_files::identify_pdb;
 use crate::project::{Opened, ProjectChoice};
-use analysis::pdb::{PdbError, check_program, identify};
+use analysis::pdb::{PdbError, check_program};
 use decompiler::Language;
 use loader::{Format, LoadError, LoadOptions};
 use program::{Program, ProgramInfo};
@@ -368,7 +369,7 @@ mod folder {
 /// What was asked for; of a PDB file what tells it from others, wherever it lies.
 fn load_record(options: &OpenOptions) -> Result<LoadRecord, PdbError> {
     let load = &options.load;
-    let pdb = options.pdb.as_deref().map(identify).transpose()?;
+    let pdb = options.pdb.as_deref().map(identify_pdb).transpose()?;
     Ok(LoadRecord {
         file_sha256: String::new(),
         language: load.language.clone(),

@@ -207,11 +207,10 @@ impl Session {
             started: now,
             published: now,
         };
-        let files = Around::new(&working.info.executable_path);
+        let files = Around::new(&working.info.executable_path, self.inner.keeping.pdb.clone());
         let run = catch_unwind(AssertUnwindSafe(|| {
-            let pdb = self.inner.keeping.pdb.as_deref();
             let passes = passes.as_deref();
-            analysis::run_with_pdb(&mut working, self.language(), passes, pdb, &files, &mut monitor)
+            analysis::run_with_files(&mut working, self.language(), passes, &files, &mut monitor)
         }));
         match run {
             Ok(outcome) => {

@@ -1,6 +1,6 @@
 //! Programs that nobody vouches for: files of every format, and random code.
 
-use analysis::{DebugFiles, Monitor, Sought};
+use analysis::{DebugFiles, Monitor, OpenFile, Sought};
 use engine::decompiler::Language;
 use engine::program::Program;
 use engine::{AnalysisKind, AnalysisState, Format, LoadOptions, Session};
@@ -69,11 +69,13 @@ static SHOP: LazyLock<Session> = LazyLock::new(|| {
 /// A PDB file of any content. It is applied or refused, and brings no more than its bytes can
 /// justify.
 pub fn pdb(bytes: &[u8]) {
-    let bytes: Arc<[u8]> = bytes[..bytes.len().min(MOST_BYTES)].into();
+    let bytes = &bytes[..bytes.len().min(MOST_BYTES)];
     let before = SHOP.snapshot();
     let mut program = before.as_ref().clone();
     let most = bytes.len().saturating_add(1 << 14);
-    let _ = analysis::pdb::apply_bytes(&mut program, SHOP.language(), "trial.pdb", bytes);
+    run_one("PDB Universal", &mut program, SHOP.language(), bytes);
+    let failed = |text: &String| text.contains("its reader failed");
+    assert!(!program.info.warnings.iter().any(failed), "{:?}", program.info.warnings);
     let types = program.types.iter().count();
     assert!(types <= most, "{types} types");
     assert!(program.symbols.len() <= most, "{} symbols", program.symbols.len());
@@ -121,11 +123,15 @@ pub fn debug_files(bytes: &[u8]) {
         let mut program = loaded.expect("a fixture loads");
         let (language, compiler) = (&program.info.language_id, &program.info.compiler_spec_id);
         let language = Language::open(language, compiler).expect("is built in");
-        let pass = ["DWARF".to_owned()];
-        let files = Anywhere(bytes);
-        analysis::run_with_pdb(&mut program, &language, Some(&pass), None, &files, &mut Unwatched)
-            .expect("runs to its end");
+        run_one("DWARF", &mut program, &language, bytes);
     }
+}
+
+/// Runs one pass to which every file has the same content.
+fn run_one(pass: &str, program: &mut Program, language: &Language, content: &[u8]) {
+    let (pass, files) = ([pass.to_owned()], Anywhere(content));
+    analysis::run_with_files(program, language, Some(&pass), &files, &mut Unwatched)
+        .expect("runs to its end");
 }
 
 /// One content for every file.
@@ -134,6 +140,15 @@ struct Anywhere<'a>(&'a [u8]);
 impl DebugFiles for Anywhere<'_> {
     fn candidates(&self, _: &Sought<'_>) -> Vec<String> {
         vec!["trial".to_owned()]
+    }
+
+    fn chosen_pdb(&self) -> Option<String> {
+        Some("trial.pdb".to_owned())
+    }
+
+    fn open(&self, _: &str) -> std::io::Result<OpenFile> {
+        let content = Box::new(std::io::Cursor::new(self.0.to_vec()));
+        Ok(OpenFile { content, length: self.0.len() as u64 })
     }
 
     fn read(&self, _: &str) -> Option<Vec<u8>> {

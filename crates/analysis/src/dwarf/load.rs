@@ -68,13 +68,9 @@ pub(super) fn load(
     loaded
 }
 
-/// Tells of what is missing or damaged, once.
+/// Tells of what is missing or damaged.
 pub(super) fn warn(program: &mut Program, warnings: Vec<String>) {
-    for warning in warnings {
-        if !program.info.warnings.contains(&warning) {
-            program.warn(warning);
-        }
-    }
+    warnings.into_iter().for_each(|warning| crate::debug_information::warn(program, warning));
 }
 
 /// The sections of a separate file, and its link to what it shares with others.

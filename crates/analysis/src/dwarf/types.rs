@@ -3,9 +3,9 @@
 use super::source::Source;
 use super::units::{Opened, Place, Units};
 use super::{Bytes, Entry};
-use crate::debug_information::member;
+use crate::debug_information::{FunctionShape, alignment, member};
 use gimli::{AttributeValue, EntriesTreeNode, UnitOffset};
-use program::data_type::{Field, FunctionType, SignatureParameter};
+use program::data_type::Field;
 use program::{DataType, Program, TypeId, TypeKind};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// Types nested deeper than this are taken as bytes.
 const DEEPEST: usize = 40;
+/// Where types are that no file declares.
+const UNCATEGORIZED: &str = "/DWARF/_UNCATEGORIZED_";
 /// Members of one type that are kept.
 const MEMBERS: usize = 1 << 14;
 /// Largest type.
@@ -239,7 +241,7 @@ impl<'u, 'a> Types<'u, 'a> {
     fn category(&self, entry: &Entry<'_, 'a>) -> Arc<str> {
         match self.source.file(entry) {
             Some(file) => format!("/DWARF/{file}").into(),
-            None => "/DWARF/_UNCATEGORIZED_".into(),
+            None => UNCATEGORIZED.into(),
         }
     }
 
@@ -310,15 +312,12 @@ impl<'u, 'a> Types<'u, 'a> {
             (TypeKind::Enum { values: self.values(root) }, (size.unwrap_or(1).max(1) as u32).min(8))
         } else {
             let fields = self.fields(program, root, depth);
-            let alignment = fields
-                .iter()
-                .filter_map(|f| program.types.get(f.data_type).map(|t| t.alignment))
-                .max();
+            let alignment = alignment(program, &fields);
             let kind = match is_union {
                 true => TypeKind::Union { fields },
                 false => TypeKind::Struct { fields, packed: true },
             };
-            (kind, alignment.unwrap_or(1))
+            (kind, alignment)
         };
         if let Some(old) = program.types.get(id).cloned() {
             let whole = DataType { kind, alignment, length, ..DataType::clone(&old) };
@@ -418,43 +417,25 @@ impl<'u, 'a> Types<'u, 'a> {
 
     /// The type of functions that pointers lead to, named after what they take and return.
     fn function(&mut self, program: &mut Program, entry: &Entry<'_, 'a>, depth: usize) -> TypeId {
-        let return_type = self.inner(program, entry, depth);
+        let returned = self.inner(program, entry, depth);
         let mut parameters = Vec::new();
         let mut varargs = false;
         self.source.clone().children(entry, |child| {
             match child.entry().tag() {
                 gimli::DW_TAG_formal_parameter => {
-                    let data_type = self.inner(program, child.entry(), depth);
-                    parameters.push(SignatureParameter { name: "".into(), data_type });
+                    parameters.push(("", self.inner(program, child.entry(), depth)));
                 }
                 gimli::DW_TAG_unspecified_parameters => varargs = true,
                 _ => {}
             }
             parameters.len() < 256
         });
-        let all = std::iter::once(return_type).chain(parameters.iter().map(|p| p.data_type));
-        let words: Vec<String> = all
-            .map(|id| program.types.name(id).replace(" *", "_ptr").replace([' ', '[', ']'], "_"))
-            .collect();
         let more = if varargs { "_varargs" } else { "" };
-        let name = format!("_func_{}{more}", words.join("_"));
-        let name: String = name.chars().take(1000).collect();
-        let kind = TypeKind::Function(FunctionType {
-            return_type,
-            parameters,
-            convention: None,
-            varargs,
-            no_return: false,
-        });
-        program.types.add(DataType {
-            category: "/DWARF/_UNCATEGORIZED_".into(),
-            name: name.into(),
-            length: None,
-            alignment: 1,
-            description: "".into(),
-            kind,
-            used: true,
-        })
+        FunctionShape { returned, parameters, convention: None, varargs }.add(
+            program,
+            UNCATEGORIZED,
+            more,
+        )
     }
 }
 

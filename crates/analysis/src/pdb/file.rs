@@ -3,17 +3,18 @@
 //! Such a file may claim anything: no stream is larger than the file, and all that is read of it
 //! stays within a small multiple of its size.
 
+use crate::debug_files::OpenFile;
 use pdb2::{PDB, Source, SourceSlice, SourceView};
 use program::{Address, Program};
 use std::fmt;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{self, SeekFrom};
 
-/// Files larger than this are left alone.
-const LARGEST: u64 = 4 << 30;
 /// How many times the size of the file is read of it at most: streams do not overlap, and some
 /// are read twice.
 const TIMES: u64 = 4;
+
+/// A PDB file that is open.
+pub(super) type Pdb = PDB<'static, Pages>;
 
 /// What tells one PDB file from another, and connects it with its program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,25 +39,19 @@ impl fmt::Display for PdbIdentity {
 /// Why a PDB file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PdbError {
-    /// The operating system refused to read it.
-    #[error("{} cannot be read: {source}", path.display())]
+    /// It is not there, is no file of bearable size, or may not be read.
+    #[error("{path} cannot be read: {source}")]
     Read {
         /// The file.
-        path: PathBuf,
-        /// The system's reason.
+        path: String,
+        /// The reason.
         source: io::Error,
     },
-    /// It is a folder, a device or a socket, or larger than any real one.
-    #[error("{} is no file of bearable size", path.display())]
-    NotAFile {
-        /// What was named.
-        path: PathBuf,
-    },
     /// It is something else, or damaged at its start.
-    #[error("{} is no PDB file: {reason}", path.display())]
+    #[error("{path} is no PDB file: {reason}")]
     NotPdb {
         /// The file.
-        path: PathBuf,
+        path: String,
         /// What was found.
         reason: String,
     },
@@ -68,27 +63,20 @@ pub enum PdbError {
     },
 }
 
-/// Reads the identity of a PDB file.
+/// Reads the identity of a PDB file; its path is for messages.
 ///
 /// # Errors
-/// When there is none at that path.
-pub fn identify(path: &Path) -> Result<PdbIdentity, PdbError> {
-    let mut file = open(path)?;
-    identity(&mut file).map_err(|error| not_pdb(path, &error))
+/// When it is none.
+pub fn identify(path: &str, file: OpenFile) -> Result<PdbIdentity, PdbError> {
+    identity(&mut open(path, file)?).map_err(|error| not_pdb(path, &error))
 }
 
-/// Opens a PDB file.
-pub(super) fn open(path: &Path) -> Result<PDB<'static, Pages<std::fs::File>>, PdbError> {
-    let read = |source| PdbError::Read { path: path.to_owned(), source };
-    let metadata = std::fs::metadata(path).map_err(read)?;
-    if !metadata.is_file() || metadata.len() > LARGEST {
-        return Err(PdbError::NotAFile { path: path.to_owned() });
-    }
-    let file = std::fs::File::open(path).map_err(read)?;
-    PDB::open(Pages::new(file, metadata.len())).map_err(|error| not_pdb(path, &error))
+/// Understands a file as a PDB file.
+pub(super) fn open(path: &str, file: OpenFile) -> Result<Pdb, PdbError> {
+    PDB::open(Pages::new(file)).map_err(|error| not_pdb(path, &error))
 }
 
-fn not_pdb(path: &Path, error: &pdb2::Error) -> PdbError {
+fn not_pdb(path: &str, error: &pdb2::Error) -> PdbError {
     let reason = match error {
         pdb2::Error::UnrecognizedFileFormat => "it does not begin like one".to_owned(),
         other => other.to_string(),
@@ -97,9 +85,7 @@ fn not_pdb(path: &Path, error: &pdb2::Error) -> PdbError {
 }
 
 /// The identity of an open file.
-pub(super) fn identity<R: Bytes>(
-    file: &mut PDB<'static, Pages<R>>,
-) -> Result<PdbIdentity, pdb2::Error> {
+pub(super) fn identity(file: &mut Pdb) -> Result<PdbIdentity, pdb2::Error> {
     let information = file.pdb_information()?;
     // The age that programs know is the one of the debug information.
     let age = file.debug_information().ok().and_then(|information| information.age());
@@ -107,23 +93,17 @@ pub(super) fn identity<R: Bytes>(
     Ok(PdbIdentity { guid: information.guid.to_bytes_le(), age })
 }
 
-/// What a file can be read from.
-pub(super) trait Bytes: Read + Seek + fmt::Debug + Send + 'static {}
-
-impl<T: Read + Seek + fmt::Debug + Send + 'static> Bytes for T {}
-
 /// Reads pages of a file, and no more than the file can justify.
 #[derive(Debug)]
-pub(super) struct Pages<R> {
-    file: R,
-    length: u64,
+pub(super) struct Pages {
+    file: OpenFile,
     left: u64,
 }
 
-impl<R> Pages<R> {
-    /// Of a file of that many bytes.
-    pub(super) fn new(file: R, length: u64) -> Pages<R> {
-        Pages { file, length, left: length.saturating_mul(TIMES) }
+impl Pages {
+    fn new(file: OpenFile) -> Pages {
+        let left = file.length.saturating_mul(TIMES);
+        Pages { file, left }
     }
 }
 
@@ -137,13 +117,13 @@ impl SourceView<'_> for View {
     }
 }
 
-impl<R: Bytes> Source<'static> for Pages<R> {
+impl Source<'static> for Pages {
     fn view(
         &mut self,
         slices: &[SourceSlice],
     ) -> Result<Box<dyn SourceView<'static> + Send + Sync>, io::Error> {
         let all = slices.iter().fold(0u64, |sum, slice| sum.saturating_add(slice.size as u64));
-        if all > self.length || all > self.left {
+        if all > self.file.length || all > self.left {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.left -= all;
@@ -151,8 +131,8 @@ impl<R: Bytes> Source<'static> for Pages<R> {
         let mut rest = bytes.as_mut_slice();
         for slice in slices {
             let (now, later) = rest.split_at_mut(slice.size);
-            self.file.seek(SeekFrom::Start(slice.offset))?;
-            self.file.read_exact(now)?;
+            self.file.content.seek(SeekFrom::Start(slice.offset))?;
+            self.file.content.read_exact(now)?;
             rest = later;
         }
         Ok(Box::new(View(bytes)))

@@ -2,7 +2,7 @@
 
 use super::records::{Member, Record};
 use super::types::{Types, new_type, text};
-use crate::debug_information::member;
+use crate::debug_information::{alignment, member};
 use program::data_type::Field;
 use program::{Program, TypeId, TypeKind};
 use std::sync::Arc;
@@ -69,12 +69,6 @@ fn is_empty(program: &Program, data_type: TypeId) -> bool {
     let kind = program.types.get(data_type).map(|t| &t.kind);
     matches!(kind, Some(TypeKind::Struct { fields, .. }) if fields.is_empty())
         && program.types.length(data_type) == Some(1)
-}
-
-/// The alignment that members need.
-pub(super) fn alignment(program: &Program, fields: &[Field]) -> u32 {
-    let each = fields.iter().filter_map(|f| program.types.get(f.data_type).map(|t| t.alignment));
-    each.max().unwrap_or(1)
 }
 
 /// Where a member begins and ends, in bits.

@@ -2,8 +2,9 @@
 
 use super::members;
 use super::records::{FIRST, Record, Records, Tag, TagKind};
+use crate::debug_information::{FunctionShape, alignment};
 use decompiler::Language;
-use program::data_type::{Field, FunctionType, SignatureParameter};
+use program::data_type::Field;
 use program::{DataType, Program, TypeId, TypeKind};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -227,13 +228,13 @@ impl<'r> Types<'r> {
                 let fields = members::fields(self, program, tag.fields, depth);
                 let fields = fields.into_iter().map(|field| Field { offset: 0, ..field });
                 let fields: Vec<Field> = fields.collect();
-                let alignment = members::alignment(program, &fields);
+                let alignment = alignment(program, &fields);
                 (TypeKind::Union { fields }, alignment)
             }
             TagKind::Class | TagKind::Struct => {
                 let fields = members::fields(self, program, tag.fields, depth);
                 let fields = members::without_overlaps(program, &old.path(), fields);
-                let alignment = members::alignment(program, &fields);
+                let alignment = alignment(program, &fields);
                 (TypeKind::Struct { fields, packed: true }, alignment)
             }
         };
@@ -298,24 +299,13 @@ impl<'r> Types<'r> {
     fn function(&self, program: &mut Program, prototype: &Prototype) -> TypeId {
         let this = prototype.this.map(|this| ("this", this)).into_iter();
         let written = prototype.parameters.iter().map(|id| ("", *id));
-        let parameters = this
-            .chain(written)
-            .map(|(name, data_type)| SignatureParameter { name: name.into(), data_type });
-        let parameters: Vec<SignatureParameter> = parameters.collect();
-        let all = std::iter::once(prototype.returned).chain(parameters.iter().map(|p| p.data_type));
-        let words = all
-            .map(|id| program.types.name(id).replace(" *", "_ptr").replace([' ', '[', ']'], "_"));
-        let words: Vec<String> = words.collect();
-        let name: String = format!("_func_{}", words.join("_")).chars().take(1000).collect();
-        let kind = TypeKind::Function(FunctionType {
-            return_type: prototype.returned,
-            parameters,
+        let shape = FunctionShape {
+            returned: prototype.returned,
+            parameters: this.chain(written).collect(),
             convention: prototype.convention.clone(),
             varargs: prototype.varargs,
-            no_return: false,
-        });
-        let category = format!("{}/!_anon_funcs_", self.root);
-        program.types.add(new_type(category.into(), name.into(), None, 1, kind))
+        };
+        shape.add(program, &format!("{}/!_anon_funcs_", self.root), "")
     }
 }
 
