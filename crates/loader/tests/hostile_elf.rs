@@ -237,7 +237,8 @@ fn a_call_in_an_object_file_is_four_bytes() {
 
 #[test]
 fn aarch64_move_wide_takes_each_part() {
-    for (kind, shift) in [(263u32, 0), (265, 16), (267, 32), (269, 48)] {
+    let kinds = [(263u32, 0), (264, 0), (265, 16), (266, 16), (267, 32), (268, 32), (269, 48)];
+    for (kind, shift) in kinds {
         // movz x0, #0
         let code = 0xd280_0000u32.to_le_bytes().to_vec();
         let program = object(AARCH64, true, code, (kind, Some(0x1234_5678_9abc_0000)), 0x24);
@@ -257,6 +258,11 @@ fn arm_words_and_halves_are_patched() {
         let value = u32::from_le_bytes(bytes.try_into().expect("four"));
         assert_eq!(u64::from(value), thing(&program) + 5, "{kind}");
     }
+    // The second target: a distance, where data describes what it throws.
+    let program = object(ARM, false, 5u32.to_le_bytes().to_vec(), (41, None), 0x20);
+    let (start, bytes) = code_of(&program, 4);
+    let value = u32::from_le_bytes(bytes.try_into().expect("four"));
+    assert_eq!(start + u64::from(value), thing(&program) + 5);
     for (kind, code, shift) in [(43u32, 0xe300_0000u32, 0), (44, 0xe340_0000, 16)] {
         let program = object(ARM, false, code.to_le_bytes().to_vec(), (kind, None), 0x20);
         let (_, bytes) = code_of(&program, 4);
@@ -285,31 +291,105 @@ fn an_init_array_is_moved_once() {
     assert_eq!(value, Some(0x70_0000 + elf.entry));
 }
 
+/// The words themselves hold what is added, and both the dynamic section and a section header lead
+/// to the same relocation.
+#[test]
+fn an_init_array_whose_relocation_is_found_twice_is_moved_once() {
+    let mut elf = Elf::new(false, DYN, I386);
+    elf.segments = vec![Segment::default(); 2];
+    elf.body = vec![0xc3; 0x100];
+    let start = elf.body_offset();
+    let array = start + 0x80;
+    let mut body = elf.body.clone();
+    body[0x80..0x84].copy_from_slice(&(start as u32).to_le_bytes());
+    body[0xa0..0xa8].copy_from_slice(&elf.reloc(array, 0, 8, None));
+    let mut dynamic = Vec::new();
+    for (tag, value) in [(17u64, start + 0xa0), (18, 8), (19, 8), (25, array), (27, 4), (0, 0)] {
+        elf.long(&mut dynamic, tag);
+        elf.long(&mut dynamic, value);
+    }
+    body[0xb0..0xb0 + dynamic.len()].copy_from_slice(&dynamic);
+    elf.body = body;
+    let size = start + 0x100;
+    elf.segments[0] =
+        Segment { kind: 1, flags: 7, file_size: size, memory_size: size, ..Segment::default() };
+    elf.segments[1] = Segment {
+        kind: 2,
+        flags: 6,
+        offset: start + 0xb0,
+        address: start + 0xb0,
+        file_size: dynamic.len() as u64,
+        memory_size: dynamic.len() as u64,
+    };
+    elf.sections = vec![
+        Section {
+            name: ".init_array",
+            kind: 14,
+            flags: 3,
+            address: array,
+            data: (start as u32).to_le_bytes().to_vec(),
+            ..Section::default()
+        },
+        Section {
+            name: ".rel.dyn",
+            kind: 9,
+            flags: 2,
+            address: start + 0xa0,
+            data: elf.reloc(array, 0, 8, None),
+            entry_size: 8,
+            ..Section::default()
+        },
+    ];
+    let base = 0x70_0000;
+    let options = LoadOptions { base: Some(base), ..LoadOptions::default() };
+    let program = load("t", "t", elf.build().into(), &options).expect("it loads");
+    let moved = Address::ram(base + array);
+    assert_eq!(program.memory.read_uint(moved, 4), Some(base + start));
+    assert_eq!(program.relocations.iter().filter(|r| r.address == moved).count(), 1);
+}
+
 #[test]
 fn an_offset_table_tag_before_the_table_does_no_harm() {
     let mut elf = one_segment();
     let mut dynamic = Vec::new();
-    for (tag, value) in
-        [(3u64, 0x40_0010u64), (23, 0x40_0000), (2, 0x18), (25, u64::MAX - 8), (27, u64::MAX)]
+    for (tag, value) in [(3u64, 0), (23, 0x40_0000), (2, 0x18), (25, u64::MAX - 8), (27, u64::MAX)]
     {
         elf.long(&mut dynamic, tag);
         elf.long(&mut dynamic, value);
     }
     dynamic.extend([0; 16]);
-    elf.body[..dynamic.len()].copy_from_slice(&dynamic);
     elf.segments.push(Segment { kind: 2, flags: 6, ..Segment::default() });
     elf.segments[0] = code_segment(&elf, 0x40_0000);
     let offset = elf.body_offset();
+    let table = 0x40_0000 + offset + 0x80;
+    let before = 0x40_0000 + offset + 0x60;
+    dynamic[8..16].copy_from_slice(&before.to_le_bytes());
+    elf.body[0x90..0x90 + dynamic.len()].copy_from_slice(&dynamic);
+    elf.body[0x60..0x68].copy_from_slice(&0x1122_3344u64.to_le_bytes());
+    elf.body[0x80..0x88].copy_from_slice(&table.to_le_bytes());
     elf.segments[1] = Segment {
         kind: 2,
         flags: 6,
-        offset,
-        address: 0x40_0000 + offset,
+        offset: offset + 0x90,
+        address: 0x40_0000 + offset + 0x90,
         file_size: dynamic.len() as u64,
         memory_size: dynamic.len() as u64,
     };
+    let got = Section {
+        name: ".got",
+        kind: 1,
+        flags: 3,
+        address: table,
+        data: elf.body[0x80..0x90].to_vec(),
+        entry_size: 8,
+        ..Section::default()
+    };
+    elf.sections.push(got);
     let program = open(elf.build());
     assert!(program.symbols.named("_DYNAMIC").next().is_some());
+    let word = |at| program.memory.read_uint(Address::ram(at), 8);
+    assert_eq!((word(before), word(table)), (Some(0x1122_3344), Some(table)));
+    assert_eq!(program.memory.block_named(".got").map(|b| b.length), Some(16));
 }
 
 #[test]

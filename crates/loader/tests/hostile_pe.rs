@@ -39,6 +39,21 @@ fn impossible_raw_sizes_end_with_the_file() {
 }
 
 #[test]
+fn raw_bytes_behind_the_end_of_the_file_are_zeros() {
+    for at in [0x600u32, 0x7fff_fe00, u32::MAX - 0x1ff] {
+        let mut bytes = code(0x200, vec![0xcc; 0x200]).build();
+        // Where the section's raw bytes begin.
+        let field = 64 + 24 + 240 + 20;
+        bytes[field..field + 4].copy_from_slice(&at.to_le_bytes());
+        let program = load("t", "t", bytes.into(), &LoadOptions::default()).expect("it loads");
+        let block = program.memory.block_at(Address::ram(BASE + 0x1000)).expect("a block");
+        assert_eq!((&*block.name, block.permissions.execute), (".text", true));
+        assert_ne!(program.memory.read_uint(block.start, 1), Some(0xcc), "{at:x}");
+        assert!(program.info.warnings.iter().any(|w| w.contains(".text")), "{at:x}");
+    }
+}
+
+#[test]
 fn a_file_alignment_of_zero_is_survived() {
     let program = open(&Pe { file_alignment: 0, ..code(0x100, vec![0xcc; 0x100]) });
     assert_eq!(program.memory.read_uint(Address::ram(BASE + 0x1000), 1), Some(0xcc));
@@ -46,13 +61,22 @@ fn a_file_alignment_of_zero_is_survived() {
 
 #[test]
 fn import_tables_without_names_end_quietly() {
+    let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
     let mut data = vec![0u8; 0x200];
-    data[12..16].copy_from_slice(&0u32.to_le_bytes());
-    data[16..20].copy_from_slice(&0x1100u32.to_le_bytes());
+    // A library, then one whose name is at nothing: the table ends there.
+    let table = words(&[0x1080, 0, 0, 0x10c0, 0x1100, 0x1080, 0, 0, 0, 0x1120]);
+    data[..table.len()].copy_from_slice(&table);
+    data[0x80..0x88].copy_from_slice(&0x10d0u64.to_le_bytes());
+    data[0xc0..0xc6].copy_from_slice(b"a.dll\0");
+    data[0xd2..0xd7].copy_from_slice(b"open\0");
+    data[0x100..0x108].copy_from_slice(&0x10d0u64.to_le_bytes());
+    data[0x120..0x128].copy_from_slice(&0x10d0u64.to_le_bytes());
     let mut pe = code(0x200, data);
-    pe.directories = vec![(1, 0x1000, 0x28)];
+    pe.directories = vec![(1, 0x1000, 0x3c)];
     let program = open(&pe);
-    assert_eq!(program.functions.len(), 0);
+    let names: Vec<String> =
+        program.functions.iter().map(|f| program.function_name(f.entry)).collect();
+    assert_eq!(names, ["open"]);
 }
 
 #[test]

@@ -291,8 +291,13 @@ where
             },
         });
     }
-    for (form, offset, size) in dynamic_relocs(file) {
-        if tables.iter().any(|t| t.offset == offset) {
+    for (form, address, offset, size) in dynamic_relocs(file) {
+        // The same table by another way: by the bytes of the file, or by the place in memory.
+        let at = |index: usize| file.sections.get(index).map_or(0, |section| section.address);
+        let known = |t: &RelocTable| {
+            t.offset == offset || address != 0 && t.section.map(at) == Some(address)
+        };
+        if tables.iter().any(known) {
             continue;
         }
         tables.push(RelocTable {
@@ -308,8 +313,8 @@ where
     file.reloc_tables = tables;
 }
 
-/// Form, file offset and size of each table that the dynamic table names.
-fn dynamic_relocs(file: &ElfFile) -> Vec<(RelocForm, u64, u64)> {
+/// Form, address, file offset and size of each table that the dynamic table names.
+fn dynamic_relocs(file: &ElfFile) -> Vec<(RelocForm, u64, u64, u64)> {
     use object::elf::{DT_JMPREL, DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELSZ};
     const DT_RELRSZ: u32 = 35;
     const DT_RELR: u32 = 36;
@@ -327,8 +332,9 @@ fn dynamic_relocs(file: &ElfFile) -> Vec<(RelocForm, u64, u64)> {
     named
         .into_iter()
         .filter_map(|(form, address, size)| {
-            let offset = file.offset_of(dynamic.value(address)?)?;
-            Some((form, offset, dynamic.value(size)?))
+            let address = dynamic.value(address)?;
+            let offset = file.offset_of(address)?;
+            Some((form, address, offset, dynamic.value(size)?))
         })
         .collect()
 }
