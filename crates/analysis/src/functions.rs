@@ -185,7 +185,7 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
             code = function_starts::find(program, analysis.language);
         }
         let rest = match code.is_empty() {
-            true => pointed.find(program, analysis.language, false),
+            true => pointed.find(analysis, false)?,
             false => Vec::new(),
         };
         if code.is_empty() && rest.is_empty() {
@@ -198,7 +198,7 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
 
 /// Decodes code that only data refers to, and makes functions of what it calls.
 pub(crate) fn run_pointed(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
-    let rest = PointedCode::default().find(analysis.program, analysis.language, true);
+    let rest = PointedCode::default().find(analysis, true)?;
     if rest.is_empty() {
         return Ok(());
     }

@@ -2,10 +2,14 @@
 //! makes a good subroutine, but nothing says that a function begins there.
 
 use crate::code::CodeReader;
-use crate::subroutine::Subroutines;
-use decompiler::{Language, Opcode};
+use crate::pass::{Analysis, Stopped};
+use crate::subroutine::{Budget, Subroutines};
+use decompiler::Opcode;
 use program::{Address, CodeUnit, Program, RefType, Reference};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+
+/// References between two looks at whether the run should end.
+const BETWEEN_LOOKS: usize = 256;
 
 /// Looks at each destination once.
 #[derive(Default)]
@@ -15,23 +19,28 @@ pub(crate) struct PointedCode {
 
 impl PointedCode {
     /// Places that instructions, or with `from_data` data, refer to and that are subroutines of
-    /// which nothing is decoded yet. Cost: linear in the references, and in the code of those
-    /// places.
+    /// which nothing is decoded yet. Cost: linear in the references and in the size of the
+    /// program's code.
     pub(crate) fn find(
         &mut self,
-        program: &Program,
-        language: &Language,
+        analysis: &Analysis<'_>,
         from_data: bool,
-    ) -> Vec<Address> {
-        let mut reader = CodeReader::new(language);
-        let alignment = u64::from(language.instruction_alignment()).max(1);
+    ) -> Result<Vec<Address>, Stopped> {
+        let program = &*analysis.program;
+        let mut reader = CodeReader::new(analysis.language);
+        let mut budget = Budget::of(program);
+        let alignment = u64::from(analysis.language.instruction_alignment()).max(1);
         let mut found = Vec::new();
-        for reference in program.references.iter() {
+        let mut open: HashMap<Address, bool> = HashMap::new();
+        for (index, reference) in program.references.iter().enumerate() {
+            if index.is_multiple_of(BETWEEN_LOOKS) {
+                analysis.check()?;
+            }
             let to = reference.to;
             if !matches!(reference.info.kind, RefType::Data | RefType::Param)
                 || !to.offset.is_multiple_of(alignment)
                 || self.seen.contains(&to)
-                || !is_open(program, to)
+                || !*open.entry(to).or_insert_with(|| is_open(program, to))
             {
                 continue;
             }
@@ -41,11 +50,17 @@ impl PointedCode {
             }
             self.seen.insert(to);
             let mode = program.mode_at(to);
-            if Subroutines::new(program, &mut reader).is_valid(to, mode, from_data) {
+            if Subroutines::new(program, &mut reader, &mut budget).is_valid(to, mode, from_data) {
                 found.push(to);
             }
+            if budget.is_spent() {
+                tracing::debug!("too much code is pointed to that leads too far");
+                break;
+            }
+            // One place may cost as much as many references.
+            analysis.check()?;
         }
-        found
+        Ok(found)
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::code::CodeReader;
 use decompiler::{Context, Decoded, Opcode, PcodeOp};
 use program::{Address, AddressRange, AddressSet, Program};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 /// Instructions that are looked at.
 const LONGEST: usize = 4000;
@@ -14,10 +14,33 @@ const REPEATED: usize = 4;
 /// Code does not begin with so many zero bytes.
 const ZEROS: usize = 8;
 
+/// Instructions that may be looked at in a program beside those that its size allows.
+const ALWAYS: u64 = 1 << 16;
+
+/// How many instructions may still be looked at, for all places together: one place may cost some
+/// thousand of them, and each byte of a file may be such a place.
+pub(crate) struct Budget(u64);
+
+impl Budget {
+    /// Every byte that can be executed may be looked at as an instruction, and more.
+    pub(crate) fn of(program: &Program) -> Budget {
+        let code = program.memory.blocks().iter();
+        let code = code.filter(|block| block.permissions.execute && block.is_initialized());
+        let bytes = code.fold(0u64, |sum, block| sum.saturating_add(block.length));
+        Budget(bytes.saturating_mul(2).saturating_add(ALWAYS))
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// Looks at code without decoding it into the listing.
 pub(crate) struct Subroutines<'a> {
     program: &'a Program,
     reader: &'a mut CodeReader,
+    budget: &'a mut Budget,
     pcode: Vec<PcodeOp>,
 }
 
@@ -27,9 +50,9 @@ struct Walk {
     /// Lengths of instructions, by their start.
     starts: BTreeMap<u64, u64>,
     /// Destinations of jumps that must turn out to be instructions.
-    targets: Vec<u64>,
+    targets: HashSet<u64>,
     /// Those of them that were not followed yet.
-    untried: Vec<u64>,
+    untried: VecDeque<u64>,
     returned: bool,
     /// Whether it calls or jumps to a known function.
     reaches_function: bool,
@@ -41,8 +64,7 @@ impl Walk {
     fn next_target(&mut self) -> Option<u64> {
         self.repeated = 0;
         self.last = None;
-        while !self.untried.is_empty() {
-            let target = self.untried.remove(0);
+        while let Some(target) = self.untried.pop_front() {
             if !self.covers(target) {
                 return Some(target);
             }
@@ -67,8 +89,12 @@ impl Walk {
 }
 
 impl<'a> Subroutines<'a> {
-    pub(crate) fn new(program: &'a Program, reader: &'a mut CodeReader) -> Subroutines<'a> {
-        Subroutines { program, reader, pcode: Vec::new() }
+    pub(crate) fn new(
+        program: &'a Program,
+        reader: &'a mut CodeReader,
+        budget: &'a mut Budget,
+    ) -> Subroutines<'a> {
+        Subroutines { program, reader, budget, pcode: Vec::new() }
     }
 
     /// Whether a subroutine may begin at an address. It may run into decoded code only where
@@ -88,7 +114,7 @@ impl<'a> Subroutines<'a> {
             && self.agrees(&walk, entry, joins)
     }
 
-    /// Follows all flows; `None` where something is no code, or has no end.
+    /// Follows all flows; `None` where something is no code, has no end or costs too much.
     fn walk(&mut self, walk: &mut Walk, entry: Address, context: Context) -> Option<()> {
         let mut next = Some(entry.offset);
         for _ in 0..LONGEST {
@@ -97,6 +123,7 @@ impl<'a> Subroutines<'a> {
                 next = walk.next_target();
                 continue;
             }
+            self.budget.0 = self.budget.0.checked_sub(1)?;
             let address = Address::new(entry.space, at);
             self.pcode.clear();
             let decoded =
@@ -154,8 +181,8 @@ impl<'a> Subroutines<'a> {
                 if self.is_inside(*target) {
                     return None;
                 }
-                walk.targets.push(*target);
-                walk.untried.push(*target);
+                walk.targets.insert(*target);
+                walk.untried.push_back(*target);
                 onward = onward.or(Some(*target)).filter(|target| !walk.covers(*target));
             }
             let behind = at.wrapping_add(length);
