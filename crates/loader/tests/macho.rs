@@ -225,22 +225,26 @@ fn blocks_are_sections_and_what_segments_have_besides() {
         .iter()
         .map(|b| (b.name.to_string(), b.start.offset - BASE, b.length))
         .collect();
+    // What is behind a section up to the next one stays with it, as in Ghidra.
     let expected = [
         ("__TEXT", 0, 0x800),
-        ("__text", 0x800, 0x20),
-        ("__TEXT", 0x820, 0x20),
-        ("__stubs", 0x840, 6),
-        ("__TEXT", 0x846, 0xba),
-        ("__cstring", 0x900, 6),
-        ("__TEXT", 0x906, 0x6fa),
+        ("__text", 0x800, 0x40),
+        ("__stubs", 0x840, 0xc0),
+        ("__cstring", 0x900, 0x700),
         ("__la_symbol_ptr", 0x1000, 8),
         ("__DATA", 0x1008, 0xf8),
     ];
     let expected: Vec<_> = expected.iter().map(|(n, a, l)| (n.to_string(), *a, *l)).collect();
     assert_eq!(blocks[..expected.len()], expected);
-    assert!(blocks.iter().any(|b| b.0 == "EXTERNAL"));
-    let text = program.memory.block_named("__text").expect("code");
-    assert!(text.permissions.execute && !text.permissions.write);
+    let permissions = |name| program.memory.block_named(name).expect("is there").permissions;
+    assert!(permissions("__text").execute && !permissions("__text").write);
+    assert!(!permissions("__cstring").execute);
+    let header = program.listing.data.get(&Address::ram(BASE)).expect("the header");
+    assert_eq!((program.types.name(header.data_type), header.length), ("mach_header", 32));
+    let commands = program.listing.data.iter().filter(|(at, _)| at.offset < BASE + 0x800);
+    let commands = commands.map(|(_, unit)| program.types.name(unit.data_type).to_owned());
+    let sections = commands.clone().filter(|name| name == "section").count();
+    assert_eq!((sections, commands.filter(|name| name.ends_with("_command")).count()), (4, 9));
 }
 
 #[test]
@@ -251,13 +255,14 @@ fn imports_and_entries_are_named_and_bound_in_both_ways() {
         assert_eq!(named(&program, "_main"), [(main, SymbolKind::Label)]);
         assert_eq!(named(&program, "entry"), [(main, SymbolKind::Function)]);
         assert!(program.entry_points.contains_key(&main));
-        let slot = program.memory.read_uint(Address::ram(BASE + 0x1000), 8).expect("the slot");
-        let function = program.functions.at(Address::ram(slot)).expect("a thunk");
+        // The pointer of a stub leads to it: it stands for the function.
+        let stub = Address::ram(BASE + 0x840);
+        assert_eq!(program.memory.read_uint(Address::ram(BASE + 0x1000), 8), Some(stub.offset));
+        let function = program.functions.at(stub).expect("a thunk");
         assert_eq!(program.function_name(function.entry), "_puts");
-        let library = program.function_namespace(function.entry);
+        let library = program.function_namespace(function.thunk_of.expect("is one"));
         assert_eq!(program.symbol_name(library), "/usr/lib/libSystem.dylib");
-        let stub = program.symbols.primary_at(Address::ram(BASE + 0x840)).expect("a stub").1;
-        assert_eq!((&*stub.name, stub.kind), ("_puts", SymbolKind::Function));
+        assert!(program.memory.block_named("EXTERNAL").is_none(), "nothing is left for it");
         assert!(program.listing.data.contains_key(&Address::ram(BASE + 0x900)), "the text");
         assert!(program.symbols.primary_at(Address::ram(BASE + 0x810)).is_some(), "a start");
         assert_eq!(program.relocations.len(), 1, "chained: {chained}");
@@ -309,4 +314,185 @@ fn huge_numbers_in_any_field_stay_harmless() {
             }
         }
     }
+}
+
+const UNDEFINED: u8 = 0x01;
+const DEFINED: u8 = 0x0f;
+
+/// An object file: 16 bytes of code, 32 of data behind it, 8 more without bytes; relocations of
+/// both, symbols `_f` in the code, `_d` in the data and `_g` elsewhere.
+fn object_file(cpu: u32, code: &[u8], data: &[u8], relocations: [&[(u32, u32)]; 2]) -> Vec<u8> {
+    let part = |section, address, size, offset, flags| Part {
+        section,
+        address,
+        size,
+        offset,
+        flags,
+        reserved: [0, 0],
+    };
+    let parts = [
+        part("__text", 0, 16, 0x400, 0x8000_0400),
+        part("__data", 16, 32, 0x410, 0),
+        part("__bss", 48, 8, 0, 1),
+    ];
+    let mut command = segment("", 0, 0x400, 48, 7, &parts);
+    command[32..40].copy_from_slice(&56u64.to_le_bytes());
+    let mut tail = Vec::new();
+    for (index, list) in relocations.iter().enumerate() {
+        let at = 0x430 + tail.len() as u32;
+        let header = 72 + 80 * index;
+        command[header + 56..header + 60].copy_from_slice(&at.to_le_bytes());
+        command[header + 60..header + 64].copy_from_slice(&(list.len() as u32).to_le_bytes());
+        for (place, what) in *list {
+            word(&mut tail, *place);
+            word(&mut tail, *what);
+        }
+        // The segments that the sections will be in.
+        let title: &[u8] = if index == 0 { b"__TEXT" } else { b"__DATA" };
+        command[header + 16..header + 22].copy_from_slice(title);
+    }
+    let symbols_at = 0x430 + tail.len() as u32;
+    tail.extend(symbol(1, DEFINED, 1, 0, 8));
+    tail.extend(symbol(4, DEFINED, 2, 0, 16));
+    tail.extend(symbol(7, UNDEFINED, 0, 0, 0));
+    let strings_at = 0x430 + tail.len() as u32;
+    tail.extend(b"\0_f\0_d\0_g\0");
+    let mut out = Vec::new();
+    for value in [0xfeed_facf, cpu, 3, 1, 2, command.len() as u32 + 24, 0, 0] {
+        word(&mut out, value);
+    }
+    out.extend(&command);
+    for value in [2, 24, symbols_at, 3, strings_at, 10] {
+        word(&mut out, value);
+    }
+    out.resize(0x400, 0);
+    out.extend(code);
+    out.resize(0x410, 0);
+    out.extend(data);
+    out.resize(0x430, 0);
+    out.extend(tail);
+    out
+}
+
+/// The second word of a relocation.
+fn relocation(symbol: u32, relative: bool, size_log: u32, external: bool, kind: u32) -> u32 {
+    symbol | u32::from(relative) << 24 | size_log << 25 | u32::from(external) << 27 | kind << 28
+}
+
+fn value(program: &Program, at: u64, size: u32) -> u64 {
+    program.memory.read_uint(Address::ram(at), size).expect("bytes")
+}
+
+fn named_at(program: &Program, name: &str) -> u64 {
+    named(program, name).first().expect("is named").0.offset
+}
+
+#[test]
+fn an_object_file_has_its_sections_and_a_header_apart() {
+    let program = open(object_file(0x0100_0007, &[0xc3; 16], &[], [&[], &[]]));
+    let blocks: Vec<(&str, u64, u64, bool)> = program
+        .memory
+        .blocks()
+        .iter()
+        .map(|b| (&*b.name, b.start.offset, b.length, b.is_initialized()))
+        .collect();
+    let expected = [
+        ("__text", 0, 16, true),
+        ("__data", 16, 32, true),
+        ("SEGMENT.0", 48, 8, false),
+        ("EXTERNAL", 0x1000, 8, false),
+        ("HEADER", 0, 0x400, true),
+    ];
+    assert_eq!(blocks, expected);
+    let data = program.memory.block_named("__data").expect("data").permissions;
+    assert!(data.write && !data.execute);
+    assert!(!program.memory.block_named("__text").expect("code").permissions.write);
+    assert_eq!(named(&program, "_f"), [(Address::ram(8), SymbolKind::Function)]);
+}
+
+#[test]
+fn calls_and_pointers_of_an_object_file_lead_to_their_symbols() {
+    // call _g; lea rax,[_d]   _d: pointer to _f+4; difference of _d and _f
+    let code = [0xe8, 0, 0, 0, 0, 0x48, 0x8d, 0x05, 0, 0, 0, 0];
+    let mut data = vec![0u8; 32];
+    data[0] = 4;
+    let text = [(1, relocation(2, true, 2, true, 2)), (8, relocation(1, true, 2, true, 1))];
+    let rest = [
+        (0, relocation(0, false, 3, true, 0)),
+        (8, relocation(0, false, 2, true, 5)),
+        (8, relocation(1, false, 2, true, 0)),
+    ];
+    for base in [0, 0x10_0000] {
+        let bytes = object_file(0x0100_0007, &code, &data, [&text, &rest]);
+        let options = LoadOptions { base: Some(base), ..LoadOptions::default() };
+        let program = load("t", "t", bytes.into(), &options).expect("it loads");
+        let to = |at: u64| at.wrapping_add(4).wrapping_add(value(&program, at, 4)) as u32;
+        assert_eq!(to(base + 1), named_at(&program, "_g") as u32);
+        assert_eq!(to(base + 8), named_at(&program, "_d") as u32);
+        assert_eq!(value(&program, base + 16, 8), named_at(&program, "_f") + 4);
+        assert_eq!(value(&program, base + 24, 4), 8);
+        assert_eq!(program.relocations.len(), 4);
+        assert!(program.relocations.iter().all(|r| r.applied));
+    }
+}
+
+#[test]
+fn instructions_of_aarch64_objects_lead_to_their_symbols() {
+    // bl _g; adrp x0,_d; ldr x0,[x0,_d+8]; add x0,x0,_d
+    let code: Vec<u8> = [0x9400_0000u32, 0x9000_0000, 0xf940_0400, 0x9100_0000]
+        .iter()
+        .flat_map(|code| code.to_le_bytes())
+        .collect();
+    let text = [
+        (0, relocation(2, true, 2, true, 2)),
+        (4, relocation(1, true, 2, true, 3)),
+        (8, relocation(1, false, 2, true, 4)),
+        (12, relocation(5, false, 2, false, 10)),
+        (12, relocation(1, false, 2, true, 4)),
+    ];
+    let bytes = object_file(0x0100_000c, &code, &[], [&text, &[]]);
+    let options = LoadOptions { base: Some(0x7_0000), ..LoadOptions::default() };
+    let program = load("t", "t", bytes.into(), &options).expect("it loads");
+    let code = |n: u64| value(&program, 0x7_0000 + 4 * n, 4);
+    let call = (named_at(&program, "_g") - 0x7_0000) / 4;
+    assert_eq!(code(0), 0x9400_0000 | call);
+    assert_eq!(code(1), 0x9000_0000, "the same page");
+    assert_eq!(code(2) >> 10 & 0xfff, (0x10 + 8) / 8);
+    assert_eq!(code(3) >> 10 & 0xfff, 0x10 + 5, "with the addend before it");
+}
+
+#[test]
+fn what_is_exported_is_named_by_the_tree() {
+    // `_x` at 0x810 stands in the tree alone; the symbol table keeps `_main` for itself.
+    let mut bytes = program_file(0x0100_0007, false);
+    let command = bytes.windows(8).position(|w| *w == [0x22, 0, 0, 0x80, 48, 0, 0, 0]);
+    let command = command.expect("the command");
+    let tree = [&[0u8, 1][..], b"_x\0", &[6], &[3, 0, 0x90, 0x10, 0]].concat();
+    let at = bytes.len() as u32;
+    bytes.extend(&tree);
+    bytes[command + 40..command + 44].copy_from_slice(&at.to_le_bytes());
+    bytes[command + 44..command + 48].copy_from_slice(&(tree.len() as u32).to_le_bytes());
+    let program = open(bytes);
+    let exported = Address::ram(BASE + 0x810);
+    assert_eq!(named(&program, "_x"), [(exported, SymbolKind::Function)]);
+    assert!(program.entry_points.contains_key(&exported));
+    assert_eq!(named(&program, "_main"), []);
+}
+
+#[test]
+fn a_thread_starts_where_its_registers_say() {
+    let mut bytes = program_file(0x0100_0007, false);
+    // In place of the command that gives an offset: registers of a 64-bit thread.
+    let command = bytes.windows(8).position(|w| *w == [0x28, 0, 0, 0x80, 24, 0, 0, 0]);
+    bytes[command.expect("the command")] = 0x99;
+    let mut thread = Vec::new();
+    for value in [5u32, 16 + 21 * 8, 4, 42] {
+        word(&mut thread, value);
+    }
+    (0..21).for_each(|n| long(&mut thread, if n == 16 { BASE + 0x804 } else { 0 }));
+    let size = u32::from_le_bytes(bytes[20..24].try_into().expect("four")) as usize;
+    bytes[32 + size..32 + size + thread.len()].copy_from_slice(&thread);
+    bytes[16] += 1;
+    let program = open(bytes);
+    assert_eq!(named(&program, "entry"), [(Address::ram(BASE + 0x804), SymbolKind::Function)]);
 }

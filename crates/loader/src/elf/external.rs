@@ -12,7 +12,7 @@ use std::sync::Arc;
 const BLOCK: &str = "EXTERNAL";
 const LIBRARY: &str = "<EXTERNAL>";
 /// The note on blocks that no file has.
-pub(crate) const ARTIFICIAL: &str =
+pub(super) const ARTIFICIAL: &str =
     "NOTE: This block is artificial and allows ELF Relocations to work correctly";
 /// Made-up blocks start at such a boundary.
 const ALIGNMENT: u64 = 0x1000;

@@ -23,7 +23,6 @@ mod untyped;
 
 use crate::identity::Identity;
 use crate::{LoadError, LoadOptions};
-pub(crate) use external::ARTIFICIAL;
 use external::Externals;
 use file::ElfFile;
 use layout::Layout;

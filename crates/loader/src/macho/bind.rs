@@ -18,6 +18,11 @@ impl<'a> Program<'a> {
         Program { bytes: file.get(start..start + size).unwrap_or(&[]) }
     }
 
+    /// Bytes that were not read yet.
+    pub(super) fn left(&self) -> usize {
+        self.bytes.len()
+    }
+
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.bytes.split_first()?;
         self.bytes = rest;
@@ -51,7 +56,15 @@ impl<'a> Program<'a> {
         Some(((value << unused) as i64 >> unused) as u64)
     }
 
-    fn text(&mut self) -> Option<String> {
+    /// The next `length` bytes, to be read apart.
+    pub(super) fn take(&mut self, length: u64) -> Option<Program<'a>> {
+        let (bytes, rest) = self.bytes.split_at_checked(usize::try_from(length).ok()?)?;
+        self.bytes = rest;
+        Some(Program { bytes })
+    }
+
+    /// The next text, with the zero at its end.
+    pub(super) fn text(&mut self) -> Option<String> {
         let end = self.bytes.iter().position(|b| *b == 0)?;
         let text = String::from_utf8_lossy(self.bytes.get(..end)?).into_owned();
         self.bytes = self.bytes.get(end + 1..)?;
@@ -78,11 +91,10 @@ impl Loader {
         (cursor.offset < size).then(|| self.ram(address.wrapping_add(cursor.offset)))
     }
 
-    /// Moves pointers with the image; only needed when it is not where the
-    /// linker put it, but they are pointers in any case.
+    /// Moves pointers with the image where it is not where the linker put it.
     pub(super) fn rebase(&mut self) {
         let file = Arc::clone(&self.file);
-        let Some((offset, size)) = file.rebase else { return };
+        let Some((offset, size)) = file.rebase.filter(|_| self.delta != 0) else { return };
         let mut program = Program::new(&file.bytes, offset, size);
         let mut cursor = Cursor::default();
         let word = self.word();
@@ -205,15 +217,15 @@ impl Loader {
         }
     }
 
-    /// Fills one pointer with a symbol's place.
-    pub(super) fn bind_symbol(&mut self, place: Address, name: &Arc<str>, addend: u64) {
-        let target = self.externals.get(name).copied().or_else(|| {
-            // Weak symbols may be the file's own.
-            self.program.symbols.named(name).next().map(|(_, s)| s.address)
-        });
-        if let Some(target) = target {
-            self.fix(place, target.offset.wrapping_add(addend), name);
-        }
+    /// Fills one pointer with a symbol's place: the function that stands for it, its place in the
+    /// EXTERNAL block, or, if it is weak, the file's own. What is in the EXTERNAL block has no
+    /// inside that an addend could lead to. Whether there is such a symbol.
+    pub(super) fn bind_symbol(&mut self, place: Address, name: &Arc<str>, addend: u64) -> bool {
+        let Some(target) = self.global(name) else { return false };
+        let made_up = self.externals.contains_key(name);
+        let value = if made_up { target.offset } else { target.offset.wrapping_add(addend) };
+        self.fix(place, value, name);
+        true
     }
 }
 

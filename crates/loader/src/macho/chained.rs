@@ -132,11 +132,16 @@ impl Loader {
     fn follow(&mut self, place: Address, link: &Link, imports: &[Import]) {
         match link.target {
             Ok((import, addend)) => {
-                if let Some((name, more)) = imports.get(import) {
-                    self.bind_symbol(place, name, addend.wrapping_add(*more));
+                if let Some((name, more)) = imports.get(import)
+                    && self.bind_symbol(place, name, addend.wrapping_add(*more))
+                {
+                    self.pointers.push(place);
                 }
             }
-            Err(address) => self.fix(place, self.ram(address).offset, &"".into()),
+            Err(address) => {
+                self.fix(place, self.ram(address).offset, &"".into());
+                self.pointers.push(place);
+            }
         }
     }
 
@@ -185,7 +190,7 @@ impl Loader {
     }
 }
 
-fn sign_extend(value: u64, width: u32) -> u64 {
+pub(super) fn sign_extend(value: u64, width: u32) -> u64 {
     let unused = 64 - width;
     ((value << unused) as i64 >> unused) as u64
 }

@@ -19,21 +19,27 @@ pub(super) struct Segment {
     pub(super) offset: u64,
     pub(super) file_size: u64,
     pub(super) protection: u32,
+    /// File offset of its load command.
+    pub(super) header: u64,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Section {
     pub(super) name: String,
-    /// Index of its segment.
-    pub(super) segment: usize,
+    /// The name of the segment that it belongs to in a linked file.
+    pub(super) segment_name: String,
     pub(super) address: u64,
     pub(super) size: u64,
     pub(super) offset: u64,
+    /// Its relocations: offset and number.
+    pub(super) relocations: (u64, u32),
     pub(super) flags: u32,
     /// First entry of the indirect symbol table.
     pub(super) indirect: u32,
     /// Bytes of a stub.
     pub(super) stub_size: u32,
+    /// File offset of its header.
+    pub(super) header: u64,
 }
 
 impl Section {
@@ -46,13 +52,23 @@ impl Section {
     }
 
     pub(super) fn has_code(&self) -> bool {
-        self.flags & (m::S_ATTR_PURE_INSTRUCTIONS | m::S_ATTR_SOME_INSTRUCTIONS) != 0
+        self.name == "__text"
+            || self.segment_name == "__TEXT_EXEC"
+            || self.flags & (m::S_ATTR_PURE_INSTRUCTIONS | m::S_ATTR_SOME_INSTRUCTIONS) != 0
+    }
+
+    /// Whether Ghidra calls it writable: it goes by names, the processor by segments.
+    pub(super) fn is_writable(&self) -> bool {
+        let text = matches!(&*self.segment_name, "__TEXT" | "__TEXT_EXEC" | "__PRELINK_TEXT");
+        self.name.starts_with("__got") || !text && self.name != "__const"
     }
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct MachSymbol {
     pub(super) name: Arc<str>,
+    /// Offset of its name in their table.
+    pub(super) string: u32,
     pub(super) kind: u8,
     pub(super) description: u16,
     pub(super) value: u64,
@@ -68,7 +84,12 @@ impl MachSymbol {
     }
 
     pub(super) fn is_external(&self) -> bool {
-        self.kind & (m::N_EXT | m::N_PEXT) != 0
+        self.kind & m::N_EXT != 0
+    }
+
+    /// Whether it is a number and no place.
+    pub(super) fn is_absolute(&self) -> bool {
+        !self.is_debug() && self.kind & m::N_TYPE == m::N_ABS
     }
 
     /// Number of the library that has it, from 1 on.
@@ -87,7 +108,6 @@ pub(super) struct MachFile {
     pub(super) is_64: bool,
     pub(super) big_endian: bool,
     pub(super) cpu: u32,
-    pub(super) kind: u32,
     pub(super) segments: Vec<Segment>,
     pub(super) sections: Vec<Section>,
     pub(super) symbols: Vec<MachSymbol>,
@@ -95,12 +115,30 @@ pub(super) struct MachFile {
     pub(super) libraries: Vec<String>,
     /// Offset of the entry from the start of the text segment.
     pub(super) entry: Option<u64>,
+    /// The address at which a thread starts, in files without such an offset.
+    pub(super) thread_entry: Option<u64>,
+    /// Load commands: number, offset and size.
+    pub(super) commands: Vec<(u32, u64, u32)>,
+    /// The names that it exports.
+    pub(super) export_trees: Vec<super::exports::Tree>,
+    /// File offsets of symbols and of their names.
+    pub(super) symbol_table: Option<(u64, u64)>,
+    /// File offset of the indirect symbols.
+    pub(super) indirect_at: u64,
     pub(super) rebase: Option<Part>,
     /// Bind, weak bind and lazy bind programs.
     pub(super) binds: Vec<Part>,
     pub(super) chained: Option<Part>,
     pub(super) function_starts: Option<Part>,
     pub(super) warnings: Vec<String>,
+}
+
+impl MachFile {
+    /// The word at a file offset.
+    pub(super) fn word_at(&self, offset: u64) -> Option<u32> {
+        let endian = if self.big_endian { Endianness::Big } else { Endianness::Little };
+        at_word(&self.bytes, endian, offset)
+    }
 }
 
 /// A plain structure at a file offset.
@@ -158,7 +196,6 @@ where
         is_64: header.is_type_64(),
         big_endian: endian == Endianness::Big,
         cpu: header.cputype(endian),
-        kind: header.filetype(endian),
         ..MachFile::default()
     };
     let count = header.ncmds(endian) as usize;
@@ -170,6 +207,7 @@ where
             break;
         };
         let size = u64::from(command.cmdsize.get(endian));
+        file.commands.push((command.cmd.get(endian), offset, command.cmdsize.get(endian)));
         read_command::<H>(&mut file, endian, command.cmd.get(endian), offset);
         if size < 8 {
             file.warnings.push(format!("load command {index} has an impossible size"));
@@ -197,10 +235,9 @@ where
             if let Some(raw) = at::<m::DysymtabCommand<Endianness>>(&bytes, offset) {
                 let start = u64::from(raw.indirectsymoff.get(endian));
                 let count = u64::from(raw.nindirectsyms.get(endian));
-                let words = (0..count).map_while(|n| {
-                    at::<object::U32Bytes<Endianness>>(&bytes, start + 4 * n).map(|w| w.get(endian))
-                });
+                let words = (0..count).map_while(|n| at_word(&bytes, endian, start + 4 * n));
                 file.indirect = words.collect();
+                file.indirect_at = start;
             }
         }
         m::LC_LOAD_DYLIB
@@ -217,7 +254,10 @@ where
         }
         m::LC_MAIN => {
             let raw = at::<m::EntryPointCommand<Endianness>>(&bytes, offset);
-            file.entry = raw.map(|raw| raw.entryoff.get(endian));
+            file.entry = file.entry.or(raw.map(|raw| raw.entryoff.get(endian)));
+        }
+        m::LC_UNIXTHREAD | m::LC_THREAD => {
+            file.thread_entry = file.thread_entry.or_else(|| thread_entry(file, endian, offset));
         }
         m::LC_DYLD_INFO | m::LC_DYLD_INFO_ONLY => {
             if let Some(raw) = at::<m::DyldInfoCommand<Endianness>>(&bytes, offset) {
@@ -231,21 +271,51 @@ where
                     part(raw.weak_bind_off, raw.weak_bind_size),
                     part(raw.lazy_bind_off, raw.lazy_bind_size),
                 ];
+                let (exports, size) = part(raw.export_off, raw.export_size);
+                file.export_trees.push(super::exports::read(&bytes, exports, size));
             }
         }
-        m::LC_DYLD_CHAINED_FIXUPS | m::LC_FUNCTION_STARTS => {
+        m::LC_DYLD_CHAINED_FIXUPS | m::LC_FUNCTION_STARTS | m::LC_DYLD_EXPORTS_TRIE => {
             if let Some(raw) = at::<m::LinkeditDataCommand<Endianness>>(&bytes, offset) {
-                let part =
-                    Some((u64::from(raw.dataoff.get(endian)), u64::from(raw.datasize.get(endian))));
-                if command == m::LC_FUNCTION_STARTS {
-                    file.function_starts = part;
-                } else {
-                    file.chained = part;
+                let (start, size) =
+                    (u64::from(raw.dataoff.get(endian)), u64::from(raw.datasize.get(endian)));
+                match command {
+                    m::LC_FUNCTION_STARTS => file.function_starts = Some((start, size)),
+                    m::LC_DYLD_CHAINED_FIXUPS => file.chained = Some((start, size)),
+                    _ => file.export_trees.push(super::exports::read(&bytes, start, size)),
                 }
             }
         }
         _ => {}
     }
+}
+
+/// Where a thread starts whose registers a command holds.
+fn thread_entry(file: &MachFile, endian: Endianness, offset: u64) -> Option<u64> {
+    let word = |at: u64| at_word(&file.bytes, endian, offset + at);
+    // Kind of registers, then the place of the one that counts instructions.
+    let (kind, register) = match file.cpu {
+        m::CPU_TYPE_X86 => (1, 10),
+        m::CPU_TYPE_X86_64 => (4, 16),
+        m::CPU_TYPE_ARM => (1, 15),
+        m::CPU_TYPE_ARM64 => (6, 32),
+        m::CPU_TYPE_POWERPC => (1, 0),
+        m::CPU_TYPE_POWERPC64 => (5, 0),
+        _ => return None,
+    };
+    if word(8)? != kind {
+        return None;
+    }
+    if !file.is_64 {
+        return word(16 + 4 * register).map(u64::from);
+    }
+    let (first, second) = (word(16 + 8 * register)?, word(20 + 8 * register)?);
+    let (low, high) = if file.big_endian { (second, first) } else { (first, second) };
+    Some(u64::from(high) << 32 | u64::from(low))
+}
+
+fn at_word(bytes: &[u8], endian: Endianness, offset: u64) -> Option<u32> {
+    at::<object::U32Bytes<Endianness>>(bytes, offset).map(|word| word.get(endian))
 }
 
 /// The terminated text at a file offset.
@@ -266,14 +336,21 @@ where
 {
     let bytes = Arc::clone(&file.bytes);
     let Some(raw) = at::<H::Segment>(&bytes, offset) else { return };
-    let segment = file.segments.len();
+    if file.segments.len() >= LIMIT {
+        return;
+    }
+    let name = fixed_name(raw.segname());
+    // That of an object file, in which no segment is finished, has no name.
+    let nameless = name.trim().is_empty();
+    let name = if nameless { format!("SEGMENT.{}", file.segments.len()) } else { name };
     file.segments.push(Segment {
-        name: fixed_name(raw.segname()),
+        name,
         address: raw.vmaddr(endian).into(),
         size: raw.vmsize(endian).into(),
         offset: raw.fileoff(endian).into(),
         file_size: raw.filesize(endian).into(),
         protection: raw.initprot(endian),
+        header: offset,
     });
     let first = offset + size_of::<H::Segment>() as u64;
     let stride = size_of::<H::Section>() as u64;
@@ -284,23 +361,24 @@ where
         }
         file.sections.push(Section {
             name: fixed_name(raw.sectname()),
-            segment,
+            segment_name: fixed_name(raw.segname()),
             address: raw.addr(endian).into(),
             size: raw.size(endian).into(),
             offset: u64::from(raw.offset(endian)),
+            relocations: (u64::from(raw.reloff(endian)), raw.nreloc(endian)),
             flags: raw.flags(endian),
             // The two reserved words stand at the same place in both widths,
             // behind the flags.
             indirect: reserved(&bytes, endian, first + stride * index, file.is_64, 0),
             stub_size: reserved(&bytes, endian, first + stride * index, file.is_64, 1),
+            header: first + stride * index,
         });
     }
 }
 
 fn reserved(bytes: &[u8], endian: Endianness, section: u64, wide: bool, n: u64) -> u32 {
     let after_flags = if wide { 68 } else { 60 };
-    let word = at::<object::U32Bytes<Endianness>>(bytes, section + after_flags + 4 * n);
-    word.map_or(0, |w| w.get(endian))
+    at_word(bytes, endian, section + after_flags + 4 * n).unwrap_or(0)
 }
 
 fn read_symbols<H>(file: &mut MachFile, endian: Endianness, raw: &m::SymtabCommand<Endianness>)
@@ -310,6 +388,7 @@ where
     let bytes = Arc::clone(&file.bytes);
     let strings = u64::from(raw.stroff.get(endian));
     let start = u64::from(raw.symoff.get(endian));
+    file.symbol_table = Some((start, strings));
     let stride = size_of::<H::Nlist>() as u64;
     // Names of all symbols together stay within a small multiple of the file.
     let mut budget = bytes.len().saturating_mul(4).saturating_add(1 << 16);
@@ -320,6 +399,7 @@ where
         budget -= name.len();
         file.symbols.push(MachSymbol {
             name: name.into(),
+            string: symbol.n_strx(endian),
             kind: symbol.n_type(),
             description: symbol.n_desc(endian),
             value: symbol.n_value(endian).into(),

@@ -4,7 +4,11 @@
 mod bind;
 mod blocks;
 mod chained;
+mod exports;
 mod file;
+mod header;
+mod linked;
+mod relocate;
 mod symbols;
 
 use crate::identity::Identity;
@@ -13,11 +17,13 @@ use crate::{LoadError, LoadOptions};
 use file::MachFile;
 use object::macho as m;
 use program::{Address, Program, RefType, Relocation, SourceType};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 const SUPPORTED: &str = "x86, x86-64, ARM, AArch64 and PowerPC";
 const SOURCE: &str = "Mach-O Loader";
+/// Made-up blocks start at such a boundary.
+const ALIGNMENT: u64 = 0x1000;
 
 /// A file on its way into a program.
 struct Loader {
@@ -30,6 +36,12 @@ struct Loader {
     /// Made-up places of symbols that other files have.
     externals: HashMap<Arc<str>, Address>,
     next_function: u64,
+    /// What was given its names first.
+    globals: HashMap<Arc<str>, Address>,
+    /// Starts and ends of sections with code.
+    code: BTreeMap<u64, u64>,
+    /// Pointers of chained fixups.
+    pointers: Vec<Address>,
     function_starts: BTreeSet<Address>,
 }
 
@@ -65,6 +77,9 @@ pub(crate) fn load(
         relocations: Vec::new(),
         externals: HashMap::new(),
         next_function: 0,
+        globals: HashMap::new(),
+        code: BTreeMap::new(),
+        pointers: Vec::new(),
         function_starts: BTreeSet::new(),
     };
     loader.run();
@@ -148,13 +163,19 @@ impl Loader {
     fn run(&mut self) {
         self.make_blocks();
         self.load_entry();
-        self.load_symbols();
-        self.name_indirect();
+        let exported = self.load_exports();
+        self.load_symbols(!exported);
+        self.name_stubs();
         self.make_externals();
+        self.place_absolutes();
+        self.fix_chained();
         self.rebase();
         self.bind();
-        self.fix_chained();
+        self.relocate();
+        self.mark_header();
         self.mark_sections();
+        self.mark_linked();
+        self.mark_chained();
         self.load_function_starts();
         self.finish();
     }
@@ -183,27 +204,38 @@ impl Loader {
         self.program.memory.write(place, &bytes).is_ok()
     }
 
-    /// Writes a pointer, marks it as one and records the relocation.
+    /// Writes a pointer and records the relocation.
     fn fix(&mut self, place: Address, value: u64, symbol: &Arc<str>) {
-        let applied = self.write_word(place, value);
-        if applied {
-            self.mark_pointer(place);
-        }
+        let length = if self.write_word(place, value) { self.word() as u8 } else { 0 };
+        self.record(place, 0, length, symbol);
+    }
+
+    /// Notes a relocation; one that could not be applied has no length.
+    fn record(&mut self, address: Address, kind: u32, length: u8, symbol: &Arc<str>) {
         if self.relocations.len() < self.file.bytes.len() {
-            let length = if applied { self.word() as u8 } else { 0 };
-            let symbol = Arc::clone(symbol);
-            self.relocations.push(Relocation { address: place, kind: 0, symbol, length, applied });
+            let (symbol, applied) = (Arc::clone(symbol), length != 0);
+            self.relocations.push(Relocation { address, kind, symbol, length, applied });
         }
     }
 
-    fn mark_pointer(&mut self, place: Address) {
+    /// Defines a pointer; whether there was room for it.
+    fn mark_pointer(&mut self, place: Address) -> bool {
         let pointer = self.program.types.builtin("pointer");
         let word = self.word() as u32;
-        let Some(value) = self.program.memory.read_uint(place, word) else { return };
+        if !self.program.define_data(place, pointer, word) {
+            return false;
+        }
+        let value = self.program.memory.read_uint(place, word).unwrap_or(0);
         let target = Address::ram(value);
         if value != 0 && self.program.memory.contains(target) {
-            self.program.define_data(place, pointer, word);
             self.program.add_reference(place, target, RefType::Data, 0, SourceType::Default);
+        }
+        true
+    }
+
+    fn mark_chained(&mut self) {
+        for place in std::mem::take(&mut self.pointers) {
+            self.mark_pointer(place);
         }
     }
 

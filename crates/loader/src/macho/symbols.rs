@@ -1,157 +1,203 @@
-//! Symbols, indirect symbols, and made-up places for those of other files.
+//! Symbols, stubs, and made-up places for what other files have.
 
-use super::{Loader, SOURCE};
-use crate::elf::ARTIFICIAL;
+use super::Loader;
 use object::macho as m;
 use program::{
-    Address, AddressRange, AddressSet, BlockSource, Function, MemoryBlock, Permissions, SourceType,
-    SpaceId, Symbol, SymbolId, SymbolKind,
+    Address, AddressRange, AddressSet, Function, Permissions, SourceType, SpaceId, Symbol,
+    SymbolId, SymbolKind, TypeId,
 };
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-/// Made-up blocks start at such a boundary.
-const ALIGNMENT: u64 = 0x1000;
+/// The note on blocks that no file has.
+const ARTIFICIAL: &str =
+    "NOTE: This block is artificial and is used to make relocations work correctly";
+/// The library of what no library is known for.
+const NO_LIBRARY: &str = "<EXTERNAL>";
+/// Marks of indirect symbols that are none.
+const NO_SYMBOL: u32 = m::INDIRECT_SYMBOL_LOCAL | m::INDIRECT_SYMBOL_ABS;
 
 impl Loader {
     fn label(&mut self, place: Address, name: &str) -> SymbolId {
-        let name: String = name
-            .chars()
-            .map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c })
-            .collect();
+        let name = plain(name);
+        self.claim(&name, place);
         self.program.add_label(place, &name, SymbolId::GLOBAL, SourceType::Imported)
     }
 
+    /// Notes what a name stands for, unless it stands for something already.
+    fn claim(&mut self, name: &Arc<str>, place: Address) {
+        if let Entry::Vacant(free) = self.globals.entry(Arc::clone(name)) {
+            free.insert(place);
+        }
+    }
+
+    /// What a name stands for.
+    pub(super) fn global(&self, name: &str) -> Option<Address> {
+        self.globals.get(name).or_else(|| self.globals.get(&plain(name))).copied()
+    }
+
     pub(super) fn load_entry(&mut self) {
-        let (Some(offset), Some(text)) = (self.file.entry, self.text_start()) else { return };
-        let place = self.ram(text.wrapping_add(offset));
-        if offset > 0 && self.in_memory(place) {
+        let text = self.file.segments.iter().find(|s| s.name == "__TEXT").map(|s| s.address);
+        let by_offset = self.file.entry.filter(|offset| *offset > 0);
+        let by_offset = by_offset.and_then(|offset| Some(text?.wrapping_add(offset)));
+        let Some(entry) = by_offset.or(self.file.thread_entry) else { return };
+        let place = self.ram(entry);
+        if self.in_memory(place) {
             self.label(place, "entry");
             self.program.entry_points.insert(place, ());
             self.function_starts.insert(place);
         }
     }
 
-    pub(super) fn load_symbols(&mut self) {
+    /// Names what the tree of exports tells of; whether it does.
+    pub(super) fn load_exports(&mut self) -> bool {
+        let file = Arc::clone(&self.file);
+        let text = file.segments.iter().find(|s| s.name == "__TEXT").map(|s| s.address);
+        let mut names = file.export_trees.iter().flat_map(|tree| &tree.names).peekable();
+        let Some(text) = text.filter(|_| names.peek().is_some()) else { return false };
+        for (name, distance) in names {
+            let place = self.ram(text.wrapping_add(*distance));
+            if !name.is_empty() {
+                self.label(place, name);
+            }
+            self.show(place);
+        }
+        true
+    }
+
+    /// Marks a place as known to the outside: a function, if code is there.
+    fn show(&mut self, place: Address) {
+        self.program.entry_points.insert(place, ());
+        if self.is_code(place) {
+            self.function_starts.insert(place);
+        }
+    }
+
+    /// Names what symbols tell of; of those for the outside only if no tree of exports tells.
+    pub(super) fn load_symbols(&mut self, exports: bool) {
         let file = Arc::clone(&self.file);
         for symbol in &file.symbols {
-            let kind = symbol.kind & m::N_TYPE;
-            if symbol.is_debug() || kind != m::N_SECT || symbol.name.is_empty() {
+            if symbol.is_debug() || symbol.kind & m::N_TYPE != m::N_SECT {
                 continue;
             }
             let place = self.ram(symbol.value);
-            if symbol.description & m::N_ARM_THUMB_DEF != 0 && file.cpu == m::CPU_TYPE_ARM {
-                self.program.modes.insert(place, 1);
+            let shown = exports && symbol.is_external();
+            if shown {
+                self.show(place);
             }
-            self.label(place, &symbol.name);
-            if symbol.is_external() {
-                self.program.entry_points.insert(place, ());
-            }
-            let code = self.program.memory.block_at(place).is_some_and(|b| b.permissions.execute);
-            if code && symbol.is_external() {
-                self.function_starts.insert(place);
-            }
-        }
-    }
-
-    /// Stubs and pointers bear the names of what they stand for, in a
-    /// namespace of their section.
-    pub(super) fn name_indirect(&mut self) {
-        let file = Arc::clone(&self.file);
-        let word = self.word();
-        for section in &file.sections {
-            let step = match section.kind() {
-                m::S_SYMBOL_STUBS => u64::from(section.stub_size),
-                m::S_NON_LAZY_SYMBOL_POINTERS | m::S_LAZY_SYMBOL_POINTERS => word,
-                _ => continue,
-            };
-            if step == 0 || section.size == 0 {
+            if symbol.name.is_empty() {
                 continue;
             }
-            let space = self.program.symbols.namespace(
-                &section.name,
-                SymbolId::GLOBAL,
-                SymbolKind::Namespace,
-            );
+            if symbol.description & m::N_ARM_THUMB_DEF != 0 && file.cpu == m::CPU_TYPE_ARM {
+                self.program.modes.insert(place, 1);
+                self.function_starts.insert(place);
+            }
+            if shown || !symbol.is_external() {
+                self.label(place, &symbol.name);
+            }
+        }
+    }
+
+    /// Stubs are functions that stand for those of other files.
+    pub(super) fn name_stubs(&mut self) {
+        let file = Arc::clone(&self.file);
+        for section in file.sections.iter().filter(|s| s.kind() == m::S_SYMBOL_STUBS) {
+            let step = u64::from(section.stub_size);
+            if step == 0 {
+                continue;
+            }
             let entries = file.indirect.iter().skip(section.indirect as usize);
             for (index, symbol) in entries.take((section.size / step) as usize).enumerate() {
-                let Some(symbol) = file.symbols.get(*symbol as usize) else { continue };
+                let known = file.symbols.get(*symbol as usize).filter(|_| symbol & NO_SYMBOL == 0);
+                let Some(symbol) = known.filter(|symbol| !symbol.name.is_empty()) else { continue };
                 let place = self.ram(section.address.wrapping_add(index as u64 * step));
-                if symbol.name.is_empty() || !self.in_memory(place) {
-                    continue;
+                if self.in_memory(place) && self.program.functions.at(place).is_none() {
+                    let name = plain(&symbol.name);
+                    let target = self.import(&name, symbol.library(), SymbolKind::Function);
+                    let stub = self.label(place, &name);
+                    self.thunk(place, stub, target);
                 }
-                self.program.add_label(place, &symbol.name, space, SourceType::Imported);
-                if section.kind() == m::S_SYMBOL_STUBS {
-                    self.function_starts.insert(place);
-                }
             }
         }
     }
 
-    /// Gives the undefined symbols places in an EXTERNAL block.
-    pub(super) fn make_externals(&mut self) {
-        let file = Arc::clone(&self.file);
-        let mut wanted: BTreeMap<usize, &super::file::MachSymbol> = BTreeMap::new();
-        for (index, symbol) in file.symbols.iter().enumerate() {
-            if symbol.is_undefined() && !symbol.name.is_empty() {
-                wanted.insert(index, symbol);
-            }
-        }
-        let Some(start) = self.room().filter(|_| !wanted.is_empty()) else { return };
-        let length = self.word() * wanted.len() as u64;
-        let mut block =
-            MemoryBlock::new("EXTERNAL", Address::ram(start), length, BlockSource::Uninitialized);
-        block.permissions =
-            Permissions { read: true, write: true, artificial: true, ..Permissions::default() };
-        block.source_name = SOURCE.into();
-        block.comment = ARTIFICIAL.into();
-        if self.program.memory.add_block(block).is_err() {
-            self.warn("there is no room for the EXTERNAL block");
-            return;
-        }
-        for (index, symbol) in wanted.values().enumerate() {
-            let place = Address::ram(start + self.word() * index as u64);
-            if self.externals.insert(Arc::clone(&symbol.name), place).is_none() {
-                let library = symbol.library().checked_sub(1);
-                let library = library.and_then(|n| file.libraries.get(n)).cloned();
-                self.link_function(&symbol.name, place, library.as_deref());
-            }
-        }
+    /// Makes the function at a place stand for one of another file.
+    fn thunk(&mut self, place: Address, symbol: SymbolId, target: Address) {
+        let undefined = self.program.types.builtin("undefined");
+        self.program.functions.put(Function {
+            thunk_of: Some(target),
+            ..Function::new(place, symbol, one_byte(place), undefined)
+        });
+        self.program.symbols.edit(symbol, |s| s.kind = SymbolKind::Function);
+        self.program.symbols.make_primary(symbol);
     }
 
-    /// The first boundary after all memory.
-    fn room(&self) -> Option<u64> {
-        let (_, end) = self.program.memory.bounds()?;
-        let start = end.offset.checked_add(1)?.checked_next_multiple_of(ALIGNMENT)?;
-        (start < self.mask - (1 << 28)).then_some(start)
-    }
-
-    /// A thunk at a made-up place for the function of another file.
-    fn link_function(&mut self, name: &Arc<str>, place: Address, library: Option<&str>) {
-        let library = library.filter(|l| !l.is_empty()).unwrap_or("<EXTERNAL>");
+    /// What another file has: a place that is none of the program's.
+    fn import(&mut self, name: &Arc<str>, library: usize, kind: SymbolKind) -> Address {
+        let library = library.checked_sub(1).and_then(|n| self.file.libraries.get(n));
+        let library = library.filter(|l| !l.is_empty()).map(|l| l.replace(' ', "_"));
+        let library = library.as_deref().unwrap_or(NO_LIBRARY);
         let parent = self.program.symbols.namespace(library, SymbolId::GLOBAL, SymbolKind::Library);
         self.next_function += 1;
-        let target = Address::external(self.next_function);
-        let symbol = |name: &str, address, parent, source| Symbol {
-            name: name.into(),
+        let address = Address::external(self.next_function);
+        let symbol = self.program.symbols.add(Symbol {
+            name: Arc::clone(name),
             address,
-            kind: SymbolKind::Function,
+            kind,
             parent,
-            source,
+            source: SourceType::Imported,
             primary: true,
             external_entry: false,
             pinned: false,
+        });
+        if kind == SymbolKind::Function {
+            let undefined = self.program.types.builtin("undefined");
+            let function = Function::new(address, symbol, AddressSet::new(), undefined);
+            self.program.functions.put(function);
+        }
+        address
+    }
+
+    /// Gives the undefined symbols that have no stub places in an EXTERNAL block.
+    pub(super) fn make_externals(&mut self) {
+        let file = Arc::clone(&self.file);
+        let open = |symbol: &&super::file::MachSymbol| {
+            symbol.is_undefined() && self.global(&symbol.name).is_none()
         };
-        let undefined = self.program.types.builtin("undefined");
-        let named = symbol(name, target, parent, SourceType::Imported);
-        let named = self.program.symbols.add(named);
-        self.program.functions.put(Function::new(target, named, AddressSet::new(), undefined));
-        let thunk = symbol("", place, SymbolId::GLOBAL, SourceType::Default);
-        let thunk = self.program.symbols.add(thunk);
-        let body: AddressSet = AddressRange::with_length(place, 1).into_iter().collect();
-        let mut function = Function::new(place, thunk, body, undefined);
-        function.thunk_of = Some(target);
-        self.program.functions.put(function);
+        let wanted: Vec<&super::file::MachSymbol> = file.symbols.iter().filter(open).collect();
+        let permissions =
+            Permissions { read: true, write: true, artificial: true, ..Permissions::default() };
+        let length = self.word() * wanted.len() as u64;
+        if wanted.is_empty() {
+            return;
+        }
+        let Some(start) = self.add_made_up("EXTERNAL", length, permissions, ARTIFICIAL) else {
+            return;
+        };
+        for (index, symbol) in wanted.iter().enumerate().filter(|(_, s)| !s.name.is_empty()) {
+            let place = Address::ram(start + self.word() * index as u64);
+            let name = plain(&symbol.name);
+            self.label(place, &name);
+            if !self.externals.contains_key(&name) {
+                self.import(&name, symbol.library(), SymbolKind::Label);
+                self.externals.insert(name, place);
+            }
+        }
+    }
+
+    /// Symbols that are numbers get places too.
+    pub(super) fn place_absolutes(&mut self) {
+        let file = Arc::clone(&self.file);
+        let all: Vec<_> = file.symbols.iter().filter(|symbol| symbol.is_absolute()).collect();
+        if all.is_empty() {
+            return;
+        }
+        let permissions = Permissions { read: true, ..Permissions::default() };
+        let length = self.word() * all.len() as u64;
+        let Some(start) = self.add_made_up("ABSOLUTE", length, permissions, "") else { return };
+        for (index, symbol) in all.iter().enumerate().filter(|(_, s)| !s.name.is_empty()) {
+            self.label(Address::ram(start + self.word() * index as u64), &symbol.name);
+        }
     }
 
     /// Functions that the linker lists, most of them without names.
@@ -202,43 +248,74 @@ impl Loader {
         }
     }
 
-    /// Text and pointers that sections are full of.
+    /// Texts, numbers and pointers that sections are full of, up to the ends of their blocks.
     pub(super) fn mark_sections(&mut self) {
         let file = Arc::clone(&self.file);
-        let text = self.program.types.builtin("TerminatedCString");
-        for section in &file.sections {
+        for section in file.sections.iter().filter(|section| section.size > 0) {
             let start = self.ram(section.address);
+            let Some(end) = self.program.memory.block_at(start).map(|block| block.end().offset)
+            else {
+                continue;
+            };
+            let end = end.min(start.offset.saturating_add(file.bytes.len() as u64));
             match section.kind() {
-                m::S_CSTRING_LITERALS => self.mark_texts(start, section.size, text),
+                m::S_CSTRING_LITERALS => self.mark_texts(start, end),
+                m::S_4BYTE_LITERALS => self.mark_numbers(start, end, "float", 4),
+                m::S_8BYTE_LITERALS => self.mark_numbers(start, end, "double", 8),
                 m::S_NON_LAZY_SYMBOL_POINTERS
                 | m::S_LAZY_SYMBOL_POINTERS
                 | m::S_LITERAL_POINTERS
                 | m::S_MOD_INIT_FUNC_POINTERS
-                | m::S_MOD_TERM_FUNC_POINTERS => {
-                    let word = self.word();
-                    let count = section.size.min(file.bytes.len() as u64) / word;
-                    for index in 0..count {
-                        let Some(at) = start.checked_add(index * word) else { break };
-                        self.mark_pointer(at);
-                    }
-                }
+                | m::S_MOD_TERM_FUNC_POINTERS => self.mark_pointers(start, end),
                 _ => {}
             }
         }
     }
 
-    fn mark_texts(&mut self, start: Address, size: u64, text: program::TypeId) {
-        let mut at = 0u64;
-        let limit = size.min(self.file.bytes.len() as u64);
-        while at < limit {
-            let Some(place) = start.checked_add(at) else { break };
-            let run = self.program.memory.run(place);
-            let Some(length) = run.iter().position(|b| *b == 0).map(|n| n + 1) else { break };
-            if length as u64 > limit - at {
+    fn mark_pointers(&mut self, start: Address, end: u64) {
+        let word = self.word();
+        for at in (start.offset..=end).step_by(word as usize) {
+            if !self.mark_pointer(Address::ram(at)) {
                 break;
             }
-            self.program.define_data(place, text, length as u32);
-            at += length as u64;
         }
     }
+
+    fn mark_numbers(&mut self, start: Address, end: u64, name: &str, length: u32) {
+        let number: TypeId = self.program.types.builtin(name);
+        for at in (start.offset..=end).step_by(length as usize) {
+            if !self.program.define_data(Address::ram(at), number, length) {
+                break;
+            }
+        }
+    }
+
+    fn mark_texts(&mut self, start: Address, end: u64) {
+        let text = self.program.types.builtin("TerminatedCString");
+        let mut place = start;
+        while place.offset <= end {
+            let run = self.program.memory.run(place);
+            let Some(length) = run.iter().position(|b| *b == 0).map(|n| n as u64 + 1) else {
+                break;
+            };
+            if !self.program.define_data(place, text, length as u32) {
+                break;
+            }
+            let Some(next) = place.checked_add(length) else { break };
+            place = next;
+        }
+    }
+}
+
+/// A name without characters that no symbol may have.
+fn plain(name: &str) -> Arc<str> {
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    if !name.contains(odd) {
+        return name.into();
+    }
+    name.chars().map(|c| if odd(c) { '_' } else { c }).collect::<String>().into()
+}
+
+fn one_byte(place: Address) -> AddressSet {
+    AddressRange::with_length(place, 1).into_iter().collect()
 }
