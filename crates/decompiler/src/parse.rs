@@ -35,6 +35,8 @@ pub(crate) struct Parse {
     /// Whether any constructor of the tree shapes flow.
     pub(crate) flows: bool,
     handles_fixed: bool,
+    /// Where the instruction stands and in which context, once it is taken apart.
+    resolved: Option<(u64, Context)>,
 }
 
 impl Parse {
@@ -47,6 +49,7 @@ impl Parse {
             commits: Vec::new(),
             flows: false,
             handles_fixed: false,
+            resolved: None,
         }
     }
 
@@ -63,7 +66,8 @@ impl Parse {
         self.parsed.get_delay_slot().max(0) as usize
     }
 
-    /// Takes the bytes at `offset` apart.
+    /// Takes the bytes at `offset` apart, unless they are already: those who ask for the flow of
+    /// an instruction mostly ask for its operands or p-code next.
     pub(crate) fn resolve(
         &mut self,
         tables: &Tables,
@@ -80,18 +84,9 @@ impl Parse {
         else {
             return Err(DecodeError::Truncated);
         };
-        let buffer = self.parsed.get_buffer();
-        buffer[..available.len()].copy_from_slice(available);
-        buffer[available.len()..].fill(0);
-        self.parsed.set_addr(&Address::new(tables.spaces.code.clone(), offset));
-        for (index, word) in context.words.iter().enumerate() {
-            self.parsed.set_context_word(index as i32, *word, u32::MAX);
+        if !self.is_resolved(available, offset, context) {
+            self.take_apart(tables, available, offset, context)?;
         }
-        self.parsed.set_delay_slot(0);
-        self.commits.clear();
-        self.flows = false;
-        self.handles_fixed = false;
-        self.build_tree(tables).map_err(|_| DecodeError::BadInstruction)?;
         let length = self.length();
         if length == 0 {
             return Err(DecodeError::BadInstruction);
@@ -101,6 +96,37 @@ impl Parse {
         }
         let next = self.parsed.get_addr() + length as i64;
         self.parsed.set_naddr(&next);
+        Ok(())
+    }
+
+    fn is_resolved(&mut self, bytes: &[u8], offset: u64, context: Context) -> bool {
+        let buffer = self.parsed.get_buffer();
+        self.resolved == Some((offset, context))
+            && buffer[..bytes.len()] == *bytes
+            && buffer[bytes.len()..].iter().all(|byte| *byte == 0)
+    }
+
+    fn take_apart(
+        &mut self,
+        tables: &Tables,
+        bytes: &[u8],
+        offset: u64,
+        context: Context,
+    ) -> std::result::Result<(), DecodeError> {
+        self.resolved = None;
+        let buffer = self.parsed.get_buffer();
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        buffer[bytes.len()..].fill(0);
+        self.parsed.set_addr(&Address::new(tables.spaces.code.clone(), offset));
+        for (index, word) in context.words.iter().enumerate() {
+            self.parsed.set_context_word(index as i32, *word, u32::MAX);
+        }
+        self.parsed.set_delay_slot(0);
+        self.commits.clear();
+        self.flows = false;
+        self.handles_fixed = false;
+        self.build_tree(tables).map_err(|_| DecodeError::BadInstruction)?;
+        self.resolved = Some((offset, context));
         Ok(())
     }
 
