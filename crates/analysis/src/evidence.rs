@@ -5,7 +5,11 @@
 //! file holds), but compilers put nothing behind such calls. One such place may be a mistake;
 //! several calls of one function with nothing behind them are none.
 
-use program::{Address, FlowOverride, FlowType, Program, Reference, SpaceId};
+use crate::code::CodeReader;
+use crate::no_return;
+use crate::unwind;
+use decompiler::Language;
+use program::{Address, AddressRange, FlowOverride, FlowType, Program, Reference, SpaceId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls with nothing behind them that prove that a function does not return.
@@ -24,7 +28,51 @@ pub(crate) fn find(program: &Program, starts: &BTreeSet<Address>) -> Vec<Address
             *seen.entry(call.to).or_default() += 1;
         }
     }
-    seen.into_iter().filter(|(_, calls)| *calls >= ENOUGH).map(|(callee, _)| callee).collect()
+    enough(seen).collect()
+}
+
+/// Functions that the exception tables show never to return before any code is decoded: calls of
+/// them are the last that several functions hold. To know them at once spares exploring all of a
+/// program twice. Cost: linear in the functions of the tables.
+pub(crate) fn in_tables(program: &Program, language: &Language) -> BTreeSet<Address> {
+    let bodies = unwind::frames(program).iter().map(|f| (f.body.start, f.body)).collect();
+    called_last(program, language, &bodies)
+}
+
+/// Those of some functions, by entry, that are the last that several of them call.
+fn called_last(
+    program: &Program,
+    language: &Language,
+    bodies: &BTreeMap<Address, AddressRange>,
+) -> BTreeSet<Address> {
+    let mut reader = CodeReader::new(language);
+    let mut seen: BTreeMap<Address, usize> = BTreeMap::new();
+    for body in bodies.values() {
+        let Some(callee) = last_call(program, &mut reader, *body) else { continue };
+        if bodies.contains_key(&callee) && !no_return::comes_back(program, callee) {
+            *seen.entry(callee).or_default() += 1;
+        }
+    }
+    enough(seen).collect()
+}
+
+/// Whom the last instruction of a function calls, delay slot included.
+fn last_call(program: &Program, reader: &mut CodeReader, body: AddressRange) -> Option<Address> {
+    let context = reader.context(program.mode_at(body.start));
+    let is_x86 = reader.language().processor() == "x86";
+    let lengths: &[u64] = if is_x86 { &[5] } else { &[4, 8] };
+    lengths.iter().find_map(|length| {
+        let at = Address::ram(body.end.offset.checked_sub(length - 1)?);
+        let call = reader.decode(program, at, context).ok().filter(|_| at >= body.start)?;
+        let is_last = u64::from(call.length) + u64::from(call.delay_bytes) == *length;
+        let callee = Address::ram(*call.flow_targets.first()?);
+        let leaves = !body.contains(callee) || callee == body.start;
+        (call.flow == FlowType::UnconditionalCall && is_last && leaves).then_some(callee)
+    })
+}
+
+fn enough(calls: BTreeMap<Address, usize>) -> impl Iterator<Item = Address> {
+    calls.into_iter().filter(|(_, calls)| *calls >= ENOUGH).map(|(callee, _)| callee)
 }
 
 /// Whether a reference is a call that is taken to come back.
@@ -71,4 +119,54 @@ fn has_nothing_behind(program: &Program, call: &Reference, starts: &BTreeSet<Add
         at = next;
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use program::{BlockSource, DataOrganization, MemoryBlock, Permissions, ProgramInfo};
+
+    /// Who is called last by functions of the given code, one of each length behind the other.
+    fn last(language_id: &str, code: &[&[u8]]) -> Vec<u64> {
+        let language =
+            Language::open(language_id, "gcc").or(Language::open(language_id, "default"));
+        let info = ProgramInfo { language_id: language_id.into(), ..ProgramInfo::default() };
+        let mut program = Program::new(info, false, DataOrganization::default());
+        let bytes = code.concat();
+        let (length, source) = (bytes.len(), bytes.as_slice().into());
+        let source = BlockSource::Bytes { bytes: source, offset: 0, length };
+        let mut block = MemoryBlock::new(".text", Address::ram(0x1000), length as u64, source);
+        block.permissions = Permissions { read: true, execute: true, ..block.permissions };
+        program.memory.add_block(block).expect("is alone");
+        let mut at = Address::ram(0x1000);
+        let mut bodies = BTreeMap::new();
+        for function in code {
+            let body = AddressRange::with_length(at, function.len() as u64).expect("fits");
+            bodies.insert(at, body);
+            at = body.end.checked_add(1).expect("fits");
+        }
+        let found = called_last(&program, &language.expect("is built in"), &bodies);
+        found.into_iter().map(|at| at.offset).collect()
+    }
+
+    #[test]
+    fn three_functions_that_end_in_a_call_tell() {
+        // jmp [rdi]; then three times nop; call 1000
+        let [first, second, third] =
+            [0xf8u8, 0xf2, 0xec].map(|to| [0x90, 0xe8, to, 0xff, 0xff, 0xff]);
+        let x86 = "x86:LE:64:default";
+        assert_eq!(last(x86, &[b"\xff\x27", &first, &second, &third]), [0x1000]);
+        assert_eq!(last(x86, &[b"\xff\x27", &first, &second]), [0; 0]);
+        // The third goes on behind the call.
+        let goes_on = [third.as_slice(), b"\xc3"].concat();
+        assert_eq!(last(x86, &[b"\xff\x27", &first, &second, &goes_on]), [0; 0]);
+    }
+
+    #[test]
+    fn a_delay_slot_belongs_to_the_call() {
+        // jr t9; nop; then three times jal 1000; nop
+        let call = b"\x00\x04\x00\x0c\0\0\0\0".as_slice();
+        let found = last("MIPS:LE:32:default", &[b"\x08\x00\x20\x03\0\0\0\0", call, call, call]);
+        assert_eq!(found, [0x1000]);
+    }
 }

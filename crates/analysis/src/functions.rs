@@ -21,8 +21,8 @@ use std::ops::Bound;
 /// Rounds of making functions of what is called: their code may call more.
 const ROUNDS: usize = 8;
 
-/// Times that all is explored anew because calls showed functions never to return: in programs of
-/// moderate size, and in others.
+/// Times that all is explored anew because calls showed functions never to return that nothing told
+/// of before: in programs of moderate size, and in others.
 const ANEW: [usize; 2] = [2, 1];
 
 /// Disassembles from every known start and makes functions of what is called. What the places
@@ -33,8 +33,11 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let before = analysis.program.clone();
     let [moderate, large] = ANEW;
     let most = if crate::parameter_ids::is_moderate(&before) { moderate } else { large };
-    let mut never: BTreeSet<Address> = BTreeSet::new();
+    let mut never = evidence::in_tables(&before, analysis.language);
     for round in 0..=most {
+        for entry in &never {
+            mark_never(analysis.program, *entry);
+        }
         let starts = explore_all(analysis, &never)?;
         let found = evidence::find(analysis.program, &starts);
         if found.is_empty() || round == most {
@@ -43,9 +46,6 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         never.extend(found);
         *analysis.program = before.clone();
         *analysis.told = switches::Told::default();
-        for entry in &never {
-            mark_never(analysis.program, *entry);
-        }
     }
     crate::process_entry::mark(analysis.program, analysis.language);
     analysis.step(1.0)
