@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Arguments looked at when the function called is not known.
 const GUESSED_ARGUMENTS: usize = 8;
 
-impl Follower<'_> {
+impl<'a> Follower<'a> {
     /// Puts what the processor and the convention promise into registers at the entry.
     pub(crate) fn set_entry_values(&mut self) {
         let entry = self.entry;
@@ -39,8 +39,18 @@ impl Follower<'_> {
         self.program.functions.at(target?).cloned()
     }
 
-    /// Applies a call: references for what it passes, and what it changes.
-    pub(crate) fn called(&mut self, index: usize, target: Option<Address>) {
+    /// What a function stands for: the convention of a thunk is the one behind it.
+    fn real<'f>(&self, function: Option<&'f Function>) -> Option<&'f Function>
+    where
+        'a: 'f,
+    {
+        let function = function?;
+        Some(self.program.thunked(function.entry).map_or(function, |real| real.as_ref()))
+    }
+
+    /// Applies a call: references for what it passes, and what it changes. What a pointer that may
+    /// change leads to does not tell how the stack is left.
+    pub(crate) fn called(&mut self, index: usize, target: Option<Address>, settled: bool) {
         let step = self.steps[index].clone();
         let callee = self.callee(target);
         let next = step.next.unwrap_or(u64::MAX);
@@ -53,7 +63,7 @@ impl Follower<'_> {
             }
             self.forget_after_call(step.at, callee.as_deref());
         }
-        self.adjust_stack(index, callee.as_deref());
+        self.adjust_stack(index, callee.as_deref().filter(|_| settled));
     }
 
     /// Whether the arguments of a call are worth looking at.
@@ -111,7 +121,7 @@ impl Follower<'_> {
     /// Registers whose values do not survive a call.
     fn forget_after_call(&mut self, at: u64, callee: Option<&Function>) {
         let machine = self.machine;
-        let Some(convention) = machine.convention(callee) else { return };
+        let Some(convention) = machine.convention(self.real(callee)) else { return };
         if let Some(ValuePlace::Register(register)) = convention.result {
             self.forget(at, register);
         }
@@ -125,6 +135,7 @@ impl Follower<'_> {
         let machine = self.machine;
         let Some(stack) = machine.stack else { return };
         let (at, length) = (self.steps[index].at, self.steps[index].length);
+        let callee = self.real(callee);
         let fixed = machine.convention(callee).and_then(|convention| convention.extra_pop);
         let purge = match fixed {
             Some(_) => Some(machine.call_push),
@@ -173,7 +184,7 @@ impl Follower<'_> {
             return;
         }
         let machine = self.machine;
-        let Some(convention) = machine.convention(callee) else { return };
+        let Some(convention) = machine.convention(self.real(callee)) else { return };
         for place in convention.arguments.iter().take(GUESSED_ARGUMENTS) {
             if let ValuePlace::Register(register) = place {
                 self.refer_register(index, *register, target);

@@ -14,11 +14,14 @@ use program::{
     LocalVariable, Program, RefType, Reference, ReferenceInfo, SourceType, SpaceId, Storage,
     StoragePiece, Table,
 };
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Functions followed between two reports of progress.
 const BATCH: usize = 512;
+/// Instructions of a function that are searched for its return.
+const PURGE_SEARCHED: usize = 2048;
 
 /// Follows every function, on as many threads as there are cores. What is found is merged in
 /// order of the functions and does not depend on the threads. Cost: linear in the code.
@@ -45,15 +48,43 @@ pub(crate) fn run_on(
     known: &Table<Address, Instruction>,
 ) -> Result<(), Stopped> {
     let machine = Machine::new(analysis.program, analysis.language);
+    let callers = forget_callers(analysis.program, &machine, entries);
     let snapshot = analysis.program.clone();
-    let functions: Vec<Arc<Function>> =
-        entries.iter().filter_map(|entry| snapshot.functions.at(*entry)).cloned().collect();
+    let functions: Vec<Arc<Function>> = callers
+        .iter()
+        .chain(entries)
+        .filter_map(|entry| snapshot.functions.at(*entry))
+        .cloned()
+        .collect();
     follow_functions(analysis, &machine, &snapshot, &functions)?;
     follow_outside(analysis, &machine, &snapshot, |at| !known.contains_key(&at));
     if machine.family == Family::X86 {
         scalars::refer(analysis.program, analysis.language, |at| !known.contains_key(&at));
     }
     Ok(())
+}
+
+/// Follows those functions again whose callees' hold on the stack was found out since they were
+/// followed. Cost: linear in the functions and in the code of those.
+pub(crate) fn run_again(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    let machine = Machine::new(analysis.program, analysis.language);
+    let callers = forget_callers(analysis.program, &machine, &[]);
+    let snapshot = analysis.program.clone();
+    let functions: Vec<Arc<Function>> =
+        callers.iter().filter_map(|entry| snapshot.functions.at(*entry)).cloned().collect();
+    follow_functions(analysis, &machine, &snapshot, &functions)
+}
+
+/// Takes back what was found out about the stack frames of functions that call some of which more
+/// is known now than before; gives those callers, without the ones that are new.
+fn forget_callers(program: &mut Program, machine: &Machine, new: &[Address]) -> Vec<Address> {
+    let told = set_purges(program, machine);
+    let mut callers = callers(program, &told);
+    new.iter().for_each(|entry| {
+        callers.remove(entry);
+    });
+    callers.iter().for_each(|caller| forget_stack(program, *caller));
+    callers.into_iter().collect()
 }
 
 /// Follows the code that belongs to no function, as far as it is wanted.
@@ -242,10 +273,39 @@ fn local_name(offset: i64) -> String {
     if offset < 0 { format!("local_{:x}", -offset) } else { format!("local_res{offset:x}") }
 }
 
-/// Notes how many bytes each function of 32-bit x86 takes off the stack when it returns.
-fn set_purges(program: &mut Program, machine: &Machine) {
+/// The functions that call some others.
+fn callers(program: &Program, callees: &[Address]) -> BTreeSet<Address> {
+    let calls = callees.iter().flat_map(|callee| program.references.to(*callee));
+    let calls = calls.filter(|r| r.info.kind.is_call() && r.from.space == SpaceId::RAM);
+    calls.filter_map(|r| Some(program.functions.containing(r.from)?.entry)).collect()
+}
+
+/// Takes back what was found out about a function's stack frame, to be found again: more is known
+/// about what its callees leave of it.
+fn forget_stack(program: &mut Program, entry: Address) {
+    let Some(function) = program.functions.at(entry).cloned() else { return };
+    let code = function.body.ranges().iter();
+    let found: Vec<Reference> = code
+        .flat_map(|range| program.references.between(range.start, range.end))
+        .filter(|r| r.to.space == SpaceId::STACK && r.info.source == SourceType::Analysis)
+        .collect();
+    for reference in found {
+        program.references.remove(reference.from, reference.to, reference.operand);
+    }
+    let on_stack = |local: &LocalVariable| {
+        local.storage.pieces().iter().all(|piece| piece.address.space == SpaceId::STACK)
+    };
+    program.functions.edit(entry, |function| {
+        let known = |local: &LocalVariable| local.source != SourceType::Default;
+        function.locals.retain(|local| known(local) || !on_stack(local));
+    });
+}
+
+/// Notes how many bytes each function of 32-bit x86 takes off the stack when it returns; gives those
+/// back whose callers' conventions do not tell.
+fn set_purges(program: &mut Program, machine: &Machine) -> Vec<Address> {
     if machine.family != Family::X86 || machine.pointer_size != 4 {
-        return;
+        return Vec::new();
     }
     let unknown: Vec<(Address, i32)> = program
         .functions
@@ -253,9 +313,11 @@ fn set_purges(program: &mut Program, machine: &Machine) {
         .filter(|f| f.stack_purge.is_none())
         .filter_map(|f| Some((f.entry, purge(program, f)?)))
         .collect();
-    for (entry, purge) in unknown {
-        program.functions.edit(entry, |f| f.stack_purge = Some(purge));
+    for (entry, purge) in &unknown {
+        program.functions.edit(*entry, |f| f.stack_purge = Some(*purge));
     }
+    let told = machine.convention(None).is_some_and(|default| default.extra_pop.is_some());
+    if told { Vec::new() } else { unknown.into_iter().map(|(entry, _)| entry).collect() }
 }
 
 /// The bytes that a function's return takes off the stack.
@@ -267,21 +329,40 @@ fn purge(program: &Program, function: &Function) -> Option<i32> {
     if function.is_external() {
         return declared_purge(function);
     }
-    let returns = function
-        .body
-        .ranges()
-        .iter()
-        .flat_map(|range| program.listing.instructions.range(range.start..=range.end));
-    returns.filter(|(_, i)| i.flow == FlowType::Terminator).find_map(|(at, _)| {
-        match program.memory.read_array::<1>(*at)? {
-            [0xc3] => Some(0),
-            [0xc2] => {
-                let count = program.memory.read_array::<2>(at.checked_add(1)?)?;
-                Some(i32::from(u16::from_le_bytes(count)))
-            }
-            _ => None,
-        }
+    let code = function.body.ranges().iter();
+    let code = code
+        .flat_map(|range| program.listing.instructions.range(range.start..=range.end))
+        .take(PURGE_SEARCHED)
+        .filter(|(_, i)| i.effective_flow().is_terminal());
+    let returned = code.clone().find_map(|(at, _)| purged_by_return(program, *at));
+    // Who calls another function last leaves the stack as that one does.
+    returned.or_else(|| {
+        let calls = code.filter(|(_, i)| i.effective_flow().is_call());
+        calls.last().and_then(|(at, _)| purged_by_callee(program, *at))
     })
+}
+
+/// The bytes that an instruction takes off the stack, if it is a return.
+fn purged_by_return(program: &Program, at: Address) -> Option<i32> {
+    match program.memory.read_array::<1>(at)? {
+        [0xc3] => Some(0),
+        [0xc2] => {
+            let count = program.memory.read_array::<2>(at.checked_add(1)?)?;
+            Some(i32::from(u16::from_le_bytes(count)))
+        }
+        _ => None,
+    }
+}
+
+/// What the function that a last call leads to takes off the stack, as far as that is known.
+fn purged_by_callee(program: &Program, at: Address) -> Option<i32> {
+    let mut callees = program
+        .references
+        .from(at)
+        .filter(|r| r.info.kind.is_flow())
+        .filter_map(|r| program.functions.at(r.to));
+    let callee = callees.find(|callee| !callee.no_return)?;
+    program.thunked(callee.entry).unwrap_or(callee).stack_purge
 }
 
 /// A function with a known prototype and no convention of its own leaves the stack alone.

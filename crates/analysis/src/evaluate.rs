@@ -250,7 +250,7 @@ impl Follower<'_> {
     fn apply_call(&mut self, index: usize, op: &PcodeOp) {
         let Some(input) = op.inputs.first() else { return };
         if op.opcode == Opcode::Call {
-            return self.called(index, Some(Address::ram(input.offset)));
+            return self.called(index, Some(Address::ram(input.offset)), true);
         }
         let value = self.get(input, false);
         let target = value.and_then(|value| match value.known {
@@ -269,7 +269,8 @@ impl Follower<'_> {
             let usage = Use { known, ..Use::known(kind, Opcode::CallInd) };
             self.refer(index, Place::of(target), usage);
         }
-        self.called(index, target);
+        let settled = value.is_none_or(|value| value.known != Known::Suspect);
+        self.called(index, target, settled);
     }
 
     /// The kind of a computed call's reference. Jumps that count as calls keep the note that they

@@ -283,7 +283,7 @@ impl<'a> Follower<'a> {
             return false;
         }
         if let Some(index) = self.step_index(from) {
-            self.called(index, Some(Address::ram(to)));
+            self.called(index, Some(Address::ram(to)), true);
         }
         true
     }

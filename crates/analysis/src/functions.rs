@@ -291,7 +291,7 @@ fn only_destination(program: &Program, at: Address, flow: FlowType) -> Option<Ad
         |r: &program::Reference| r.to.space == at.space && r.info.kind == RefType::Flow(flow);
     let mut destinations = program.references.from(at).filter(direct);
     let first = destinations.next()?;
-    destinations.next().is_none().then_some(first.to)
+    destinations.all(|other| other.to == first.to).then_some(first.to)
 }
 
 /// Makes the stand-in of an imported function a thunk of it.

@@ -49,6 +49,7 @@ mod subroutine;
 mod switch_tables;
 mod switches;
 mod thunks;
+mod unused_imports;
 pub mod unwind;
 mod values;
 mod windows_starts;

@@ -168,6 +168,16 @@ pub const PASSES: &[Pass] = &[
         run: crate::functions::run_pointed,
     },
     Pass {
+        name: "Stack",
+        description: "Follows stack frames again where more is known by now about what callees leave of them.",
+        run: crate::constants::run_again,
+    },
+    Pass {
+        name: "Unused Imports",
+        description: "Leaves imports of Windows programs that nothing calls as places.",
+        run: crate::unused_imports::run,
+    },
+    Pass {
         name: "ASCII Strings",
         description: "Finds texts that nothing refers to.",
         run: crate::strings::run,

@@ -4,7 +4,7 @@ mod make;
 
 use loader::{LoadOptions, load};
 use make::Pe;
-use program::{Address, Program, SpaceId};
+use program::{Address, Program, SpaceId, SymbolKind};
 
 const BASE: u64 = 0x1_4000_0000;
 
@@ -37,6 +37,12 @@ fn bound(program: &Program, slot: u64) -> (String, String) {
     let to = to.expect("a reference to another file").to;
     let library = program.symbol_name(program.function_namespace(to));
     (library, program.function_name(to))
+}
+
+/// Type and length of the data at an offset.
+fn data(program: &Program, at: u64) -> (String, u32) {
+    let unit = program.listing.data.get(&Address::ram(BASE + at)).expect("data");
+    (program.types.name(unit.data_type).to_owned(), unit.length)
 }
 
 #[test]
@@ -76,8 +82,23 @@ fn libraries_loaded_at_first_use_count_as_well() {
                 (0x200, b"\0\0Later\0"),
             ],
         );
-        assert_eq!(bound(&program, 0x1140), ("LATE.DLL".to_owned(), "Later".to_owned()));
+        assert_eq!(bound(&program, 0x1140), ("late.dll".to_owned(), "Later".to_owned()));
         assert_eq!(bound(&program, 0x1148).1, "Ordinal_9");
+        let name = |at: u64| {
+            let symbol = program.symbols.primary_at(Address::ram(BASE + at));
+            symbol.map_or(String::new(), |(_, symbol)| symbol.name.to_string())
+        };
+        assert_eq!(name(0x1000), "ImgDelayDescr_140001000");
+        assert_eq!(name(0x1140), "ImgDelayDescr_IAT_140001140");
+        assert_eq!(name(0x1100), "ImgDelayDescr_INT_140001100");
+        assert_eq!(data(&program, 0x1000), ("ImgDelayDescr".to_owned(), 32));
+        assert_eq!(data(&program, 0x1140), ("pointer".to_owned(), 8));
+        assert_eq!(data(&program, 0x1150), ("qword".to_owned(), 8), "the end of a table");
+        assert_eq!(data(&program, 0x1100), ("ImageBaseOffset64".to_owned(), 8));
+        assert_eq!(data(&program, 0x1200), ("IMAGE_IMPORT_BY_NAME_6".to_owned(), 8));
+        let (_, loads_it) = program.symbols.named("DelayLoad_Later").next().expect("a function");
+        assert_eq!(loads_it.address, Address::ram(BASE + 0x1300));
+        assert_eq!(loads_it.kind, SymbolKind::Function);
     }
 }
 
@@ -105,8 +126,48 @@ fn an_export_that_another_library_has_is_a_text_with_its_name() {
     assert!(program.entry_points.contains_key(&there));
     assert_eq!(named("Here").kind, program::SymbolKind::Function);
     assert_eq!(named("There").kind, program::SymbolKind::Label, "a text is no code");
-    let text = program.listing.data.get(&there).expect("a text");
-    assert_eq!(text.length, 11);
+    assert_eq!(data(&program, 0x10a0), ("TerminatedCString".to_owned(), 11));
+    let other = program.references.from(there).find(|r| r.to.space == SpaceId::EXTERNAL);
+    let (library, real) =
+        program.symbols.primary_at(other.expect("what it leads to").to).expect("");
+    assert_eq!((&*real.name, real.kind), ("Real", SymbolKind::Label), "{library:?}");
+    assert_eq!(program.symbol_name(real.parent), "OTHER.DLL");
+}
+
+#[test]
+fn the_tables_of_exports_are_marked_up() {
+    let program = open(
+        (0, 0x1000, 0x100),
+        &[
+            (0, &words(&[0, 0, 0, 0x10c0, 5, 3, 2, 0x1028, 0x1034, 0x103c])),
+            // The second has no name, and no function is behind the third.
+            (0x28, &words(&[0x1200, 0x1210, 0])),
+            (0x34, &words(&[0x1080, 0x1090])),
+            (0x3c, &[0, 0, 0, 0]),
+            (0x80, b"First\0"),
+            (0x90, b"Also\0"),
+            (0xc0, b"test.dll\0"),
+            (0x200, &[0xc3]),
+        ],
+    );
+    assert_eq!(data(&program, 0x1000), ("IMAGE_DIRECTORY_ENTRY_EXPORT".to_owned(), 40));
+    assert_eq!(data(&program, 0x10c0), ("TerminatedCString".to_owned(), 9));
+    assert_eq!(data(&program, 0x102c), ("dword".to_owned(), 4));
+    assert_eq!(data(&program, 0x103e), ("word".to_owned(), 2));
+    assert_eq!(data(&program, 0x1090), ("TerminatedCString".to_owned(), 5));
+    let refers = |at: u64| {
+        let mut all = program.references.from(Address::ram(BASE + at));
+        all.next().map(|reference| reference.to.offset - BASE)
+    };
+    assert_eq!((refers(0x1028), refers(0x102c)), (Some(0x1200), Some(0x1210)));
+    assert_eq!((refers(0x1034), refers(0x1038)), (Some(0x1080), Some(0x1090)));
+    // One name for each function: the first that the table has.
+    let names = |at: u64| -> Vec<String> {
+        let all = program.symbols.at(Address::ram(BASE + at));
+        all.map(|(_, symbol)| symbol.name.to_string()).collect()
+    };
+    assert_eq!(names(0x1200), ["First", "Ordinal_5"]);
+    assert_eq!(names(0x1210), ["Ordinal_6"]);
 }
 
 #[test]

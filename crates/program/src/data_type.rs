@@ -538,6 +538,7 @@ fn builtins(org: &DataOrganization) -> Vec<(&'static str, Option<u32>, Builtin)>
         ("wchar32", 4, WideChar),
         ("pointer", pointer, Pointer),
         ("ImageBaseOffset32", 4, Builtin::ImageBaseOffset),
+        ("ImageBaseOffset64", 8, Builtin::ImageBaseOffset),
         ("dwfenc", 1, Unsigned),
     ]
     .into_iter()

@@ -187,6 +187,10 @@ impl Program {
                     let inner = self.data_name_prefix(target, unit.data_type, unit.length);
                     return format!("PTR_{inner}");
                 }
+                let next = self.pointed_at(target);
+                if next.is_some_and(|next| next.space == SpaceId::EXTERNAL) {
+                    return format!("PTR_{}", self.pointer_prefix(target));
+                }
                 let leads_back = self.pointers_lead_back(address);
                 if leads_back { "PTR_LOOP".into() } else { "PTR_PTR".into() }
             }
@@ -302,6 +306,19 @@ mod tests {
         assert_eq!(name(0x1000), "DWORD_00001000");
         assert_eq!(name(0x1008), "DOUBLE_00001008");
         assert_eq!(name(0x1010), "INT_00001010");
+    }
+
+    #[test]
+    fn pointers_to_imported_places_are_named_after_those() {
+        let mut p = program(&[(0x1000, 0x1008)]);
+        let place = crate::Address::external(1);
+        let pointer = p.types.builtin("pointer");
+        assert!(p.define_data(Address::ram(0x1008), pointer, 8));
+        p.add_label(place, "_fmode", SymbolId::GLOBAL, SourceType::Imported);
+        p.add_reference(Address::ram(0x1008), place, RefType::Data, 0, SourceType::Imported);
+        let name = |at| p.synthetic_label(Address::ram(at)).unwrap_or_default();
+        assert_eq!(name(0x1008), "PTR__fmode_00001008");
+        assert_eq!(name(0x1000), "PTR_PTR__fmode_00001000");
     }
 
     #[test]

@@ -58,6 +58,15 @@ impl Image {
         self.program.memory.add_block(block).expect("blocks do not overlap");
     }
 
+    /// Adds a pointer in memory of its own that the program may change.
+    pub fn changing_pointer(&mut self, at: u64, to: u64) {
+        let bytes = (to as u32).to_le_bytes();
+        let source = BlockSource::Bytes { bytes: bytes[..].into(), offset: 0, length: 4 };
+        let mut block = MemoryBlock::new(".data", Address::ram(at), 4, source);
+        block.permissions = Permissions { read: true, write: true, ..Permissions::default() };
+        self.program.memory.add_block(block).expect("blocks do not overlap");
+    }
+
     /// Adds made-up memory in which imported functions have their places.
     pub fn imports(&mut self, start: u64, places: &[u64]) {
         let source = BlockSource::Uninitialized;

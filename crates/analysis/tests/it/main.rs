@@ -3,9 +3,11 @@
 mod flow;
 mod golang;
 mod image;
+mod imports;
 mod jump_tables;
 mod mips;
 mod pointed_code;
+mod purges;
 mod rtti;
 mod rust_strings;
 mod spilled;

@@ -370,7 +370,7 @@ impl Symbols {
         Ok(())
     }
 
-    /// Pointers that the system fills in with functions of other libraries. Those have no place
+    /// Pointers that the system fills in with places in other libraries. Those have no place
     /// in memory; a space that holds no memory of the program gives them one.
     fn feed_externals(&mut self, architecture: &mut Architecture, program: &Program) -> Result<()> {
         let Some(space) = architecture.manager.get_space_by_name("OTHER") else { return Ok(()) };
@@ -378,12 +378,16 @@ impl Symbols {
         let externals: Vec<Place> =
             program.references.destinations(Place::new(SpaceId::EXTERNAL, 0), end).collect();
         for external in externals {
-            if program.functions.at(external).is_none() {
-                continue;
-            }
-            let name = engine_name(&program.function_name(external)) + "_exref";
             let target = Address::new(space.clone(), external.offset);
-            self.add_function_at(architecture, program, external, &target)?;
+            let name = if program.functions.at(external).is_some() {
+                self.add_function_at(architecture, program, external, &target)?;
+                program.function_name(external)
+            } else if let Some((_, symbol)) = program.symbols.primary_at(external) {
+                symbol.name.to_string()
+            } else {
+                continue;
+            };
+            let name = engine_name(&name) + "_exref";
             let slots = program.references.to(external).map(|r| r.from);
             let slots: Vec<Place> = slots
                 .filter(|slot| slot.space == SpaceId::RAM)

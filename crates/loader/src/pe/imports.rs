@@ -5,14 +5,12 @@ use super::Loader;
 use program::{
     Address, AddressSet, CommentKind, Function, RefType, SourceType, Symbol, SymbolId, SymbolKind,
 };
-use std::collections::HashMap;
 
 const IMPORT: usize = object::pe::IMAGE_DIRECTORY_ENTRY_IMPORT;
-const DELAY_IMPORT: usize = object::pe::IMAGE_DIRECTORY_ENTRY_DELAY_IMPORT;
 
 /// Most libraries and most imports of one library that are believed.
-const LIBRARIES: u32 = 4096;
-const FUNCTIONS: u32 = 65536;
+pub(super) const LIBRARIES: u32 = 4096;
+pub(super) const FUNCTIONS: u32 = 65536;
 
 /// One library's tables, as offsets from the image base.
 #[derive(Debug, Clone, Copy)]
@@ -39,51 +37,23 @@ impl Loader {
             }
             self.plate(place, "IMAGE_IMPORT_DESCRIPTOR");
             let lookup = if lookup == 0 { slots } else { lookup };
-            self.load_library(Table { name, lookup, slots }, true);
+            self.load_library(Table { name, lookup, slots });
         }
     }
 
-    /// Libraries that are loaded at their first use.
-    pub(super) fn load_delayed_imports(&mut self) {
-        let Some(directory) = self.file.directory(DELAY_IMPORT) else { return };
-        for index in 0..LIBRARIES {
-            let Some(at) = directory.address.checked_add(32 * index) else { break };
-            let Some([attributes, name, _, slots, lookup, ..]) = self.words::<8>(self.place(at))
-            else {
-                break;
-            };
-            if name == 0 || slots == 0 {
-                break;
-            }
-            // Old linkers stored addresses instead of offsets.
-            let base = self.base as u32;
-            let offset = |value: u32| {
-                if attributes & 1 != 0 { value } else { value.wrapping_sub(base) }
-            };
-            let table = Table { name: offset(name), lookup: offset(lookup), slots: offset(slots) };
-            self.load_library(table, false);
-        }
-    }
-
-    fn load_library(&mut self, table: Table, marked: bool) {
+    fn load_library(&mut self, table: Table) {
         let Some(library) = self.text(self.place(table.name)) else {
             self.warn("the name of an imported library is not in memory");
             return;
         };
-        if marked {
-            self.mark_text(table.name);
-            self.plate(self.place(table.name), "IMAGE_IMPORT_DESCRIPTOR - DLL NAME");
-        }
+        self.mark_text(table.name);
+        self.plate(self.place(table.name), "IMAGE_IMPORT_DESCRIPTOR - DLL NAME");
         let library = library.to_uppercase();
         let id = self.program.symbols.namespace(&library, SymbolId::GLOBAL, SymbolKind::Library);
         let word = self.file.word() as u32;
         let ordinal_flag = 1u64 << (8 * word - 1);
-        let mut known: HashMap<String, Address> = HashMap::new();
         for index in 0..FUNCTIONS {
-            // Many libraries may claim the same slots.
-            self.imports += 1;
-            if self.imports > self.file.bytes.len() as u64 / u64::from(word) {
-                self.warn("there are more imports than the file has room for");
+            if !self.has_room_for_import() {
                 break;
             }
             let entry = table.lookup.checked_add(word * index);
@@ -98,28 +68,32 @@ impl Loader {
                 let ordinal = value & 0xffff;
                 (format!("Ordinal_{ordinal}"), format!("{ordinal}  <<not bound>>"))
             } else {
-                let Some((hint, name)) = self.hint_name(value as u32, marked) else { break };
+                let Some((hint, name)) = self.hint_name(value as u32) else { break };
                 let plain = self.undecorated(&name);
                 is_c = plain != name;
                 (plain, format!("{hint}  {name}  <<not bound>>"))
             };
-            if marked {
-                self.mark_entry(entry, table.lookup != table.slots);
-                self.program
-                    .comments
-                    .insert((self.place(slot), CommentKind::Pre), shown.as_str().into());
-            }
-            let target = match known.get(&name) {
-                Some(target) => *target,
-                None => self.external(id, &name),
-            };
-            known.insert(name, target);
+            self.mark_entry(entry, table.lookup != table.slots);
+            self.program
+                .comments
+                .insert((self.place(slot), CommentKind::Pre), shown.as_str().into());
+            let target = self.external(id, &name);
             if is_c {
                 let convention = Some("__cdecl".into());
                 self.program.functions.edit(target, |f| f.signature.convention = convention);
             }
-            self.bind(slot, target);
+            self.bind(self.place(slot), target);
         }
+    }
+
+    /// Counts one more import. Many libraries may claim the same slots.
+    pub(super) fn has_room_for_import(&mut self) -> bool {
+        self.imports += 1;
+        let room = self.imports <= self.file.bytes.len() as u64 / self.file.word();
+        if !room {
+            self.warn("there are more imports than the file has room for");
+        }
+        room
     }
 
     fn mark_entry(&mut self, entry: u32, separate: bool) {
@@ -136,16 +110,14 @@ impl Loader {
     }
 
     /// A hint and a name.
-    fn hint_name(&mut self, at: u32, marked: bool) -> Option<(u64, String)> {
+    fn hint_name(&mut self, at: u32) -> Option<(u64, String)> {
         let place = self.place(at);
         let hint = self.read(place, 2)?;
         let name_at = at.checked_add(2)?;
         let name = self.text(self.place(name_at)).filter(|n| !n.is_empty())?;
-        if marked {
-            self.define(place, "word");
-            self.mark_text(name_at);
-            self.plate(place, "IMAGE_IMPORT_BY_NAME");
-        }
+        self.define(place, "word");
+        self.mark_text(name_at);
+        self.plate(place, "IMAGE_IMPORT_BY_NAME");
         Some((hint, name))
     }
 
@@ -158,20 +130,52 @@ impl Loader {
         }
     }
 
-    /// A new external location of a library.
-    fn external(&mut self, library: SymbolId, name: &str) -> Address {
+    /// The place of a library that a name stands for, whatever is there.
+    pub(super) fn external_label(&mut self, library: &str, name: &str) -> Address {
+        let parent = self.program.symbols.namespace(library, SymbolId::GLOBAL, SymbolKind::Library);
+        match self.known_external(parent, name) {
+            Some((_, known)) => known,
+            None => self.external_symbol(parent, name, SymbolKind::Label).1,
+        }
+    }
+
+    fn known_external(&self, library: SymbolId, name: &str) -> Option<(SymbolId, Address)> {
+        let mut known = self.program.symbols.named(name);
+        let known = known.find(|(_, symbol)| symbol.parent == library)?;
+        Some((known.0, known.1.address))
+    }
+
+    fn external_symbol(
+        &mut self,
+        library: SymbolId,
+        name: &str,
+        kind: SymbolKind,
+    ) -> (SymbolId, Address) {
         self.next_external += 1;
         let place = Address::external(self.next_external);
         let symbol = self.program.symbols.add(Symbol {
             name: name.into(),
             address: place,
-            kind: SymbolKind::Function,
+            kind,
             parent: library,
             source: SourceType::Imported,
             primary: true,
             external_entry: false,
             pinned: false,
         });
+        (symbol, place)
+    }
+
+    /// An external function of a library.
+    pub(super) fn external(&mut self, library: SymbolId, name: &str) -> Address {
+        let (symbol, place) = match self.known_external(library, name) {
+            Some((_, place)) if self.program.functions.at(place).is_some() => return place,
+            Some((symbol, place)) => {
+                self.program.symbols.edit(symbol, |s| s.kind = SymbolKind::Function);
+                (symbol, place)
+            }
+            None => self.external_symbol(library, name, SymbolKind::Function),
+        };
         let undefined = self.program.types.builtin("undefined");
         let function = Function::new(place, symbol, AddressSet::new(), undefined);
         self.program.functions.put(function);
@@ -180,8 +184,7 @@ impl Loader {
 
     /// The slot is a pointer to the external location, whatever the file has
     /// in it.
-    fn bind(&mut self, slot: u32, target: Address) {
-        let place = self.place(slot);
+    pub(super) fn bind(&mut self, place: Address, target: Address) {
         self.define(place, "pointer");
         self.program.add_reference(place, target, RefType::Data, 0, SourceType::Imported);
     }
@@ -216,7 +219,10 @@ impl Loader {
     }
 
     pub(super) fn mark_text(&mut self, at: u32) {
-        let place = self.place(at);
+        self.mark_text_at(self.place(at));
+    }
+
+    pub(super) fn mark_text_at(&mut self, place: Address) {
         let Some(length) = self.text(place).and_then(|t| u32::try_from(t.len() + 1).ok()) else {
             return;
         };

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod coff;
+mod delayed;
 mod exports;
 mod file;
 mod headers;

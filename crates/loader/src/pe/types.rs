@@ -221,6 +221,50 @@ impl Loader {
         })
     }
 
+    pub(super) fn export_type(&mut self) -> TypeId {
+        let (word, dword) = (self.sized("word").0, self.sized("dword").0);
+        let members = [
+            (dword, 4, "Characteristics", ""),
+            (dword, 4, "TimeDateStamp", ""),
+            (word, 2, "MajorVersion", ""),
+            (word, 2, "MinorVersion", ""),
+            (dword, 4, "Name", ""),
+            (dword, 4, "Base", ""),
+            (dword, 4, "NumberOfFunctions", ""),
+            (dword, 4, "NumberOfNames", ""),
+            (dword, 4, "AddressOfFunctions", ""),
+            (dword, 4, "AddressOfNames", ""),
+            (dword, 4, "AddressOfNameOrdinals", ""),
+        ];
+        self.structure("/PE", "IMAGE_DIRECTORY_ENTRY_EXPORT", &members)
+    }
+
+    pub(super) fn delayed_type(&mut self) -> TypeId {
+        let (offset, dword) = (self.sized("ImageBaseOffset32").0, self.sized("dword").0);
+        let members = [
+            (dword, 4, "grAttrs", ""),
+            (offset, 4, "szName", ""),
+            (offset, 4, "phmod", ""),
+            (offset, 4, "pIAT", ""),
+            (offset, 4, "pINT", ""),
+            (offset, 4, "pBoundIAT", ""),
+            (offset, 4, "pUnloadIAT", ""),
+            (dword, 4, "dwTimeStamp", ""),
+        ];
+        self.structure("/PE", "ImgDelayDescr", &members)
+    }
+
+    /// A hint and a name of some length, with the bytes of both.
+    pub(super) fn import_by_name_type(&mut self, length: u32) -> (TypeId, u32) {
+        let name = format!("IMAGE_IMPORT_BY_NAME_{length}");
+        if let Some(known) = self.program.types.named(&name).next() {
+            return (known, 2 + length);
+        }
+        let (word, text) = (self.sized("word").0, self.sized("string").0);
+        let members = [(word, 2, "Hint", ""), (text, length, "Name", "")];
+        (self.structure("/PE", &name, &members), 2 + length)
+    }
+
     pub(super) fn relocation_type(&mut self) -> TypeId {
         let dword = self.sized("dword").0;
         let members = [(dword, 4, "VirtualAddress", ""), (dword, 4, "SizeOfBlock", "")];

@@ -1,0 +1,70 @@
+//! What functions of 32-bit Windows programs leave of the stack. The assembly stands beside its
+//! bytes.
+
+use program::{Address, AddressSet, Program, RefType, SourceType, SpaceId};
+
+use crate::image::{Image, bytes};
+
+/// Frame places that the instruction at an address refers to.
+fn frame(program: &Program, at: u64) -> Vec<i64> {
+    let found = program.references.from(Address::ram(at));
+    found.filter(|r| r.to.space == SpaceId::STACK).map(|r| r.to.offset as i64).collect()
+}
+
+#[test]
+fn a_last_call_leaves_the_stack_as_its_callee_does() {
+    let mut image = Image::new("x86:LE:32:default", "windows");
+    // 1000: sub esp,0xc; mov [esp],1; call 1020; mov [esp],2; add esp,0xc; ret
+    // 1020: jmp 1030 (over 1028, which is called)   1030: ret 4
+    let code = bytes(
+        "83 ec 0c  c7 04 24 01 00 00 00  e8 11 00 00 00  c7 04 24 02 00 00 00  83 c4 08 c3  90 90 90 \
+         90 90 90  31 c0 eb 0c 90 90 90 90  e8 f3 ff ff ff c3 90 90  c2 04 00",
+    );
+    image.block(".text", 0x1000, &code, true);
+    image.entry(0x1000);
+    image.entry(0x1028);
+    image.entry(0x1030);
+    let program = image.analysed();
+    assert_eq!(frame(&program, 0x1003), [-0xc]);
+    assert_eq!(frame(&program, 0x100f), [-8], "the callee took four bytes away");
+    let purge = |at| program.functions.at(Address::ram(at)).and_then(|f| f.stack_purge);
+    assert_eq!((purge(0x1030), purge(0x1020)), (Some(4), Some(4)));
+}
+
+#[test]
+fn a_function_that_data_leads_to_tells_its_callers_late_what_it_leaves() {
+    let mut image = Image::new("x86:LE:32:default", "windows");
+    // 1000: sub esp,0xc; mov [esp],1; call 1020; mov [esp],2; add esp,0xc; ret
+    // 1020: jmp [2000]   1030: push ebp; mov ebp,esp; xor eax,eax; pop ebp; ret
+    let code = bytes(
+        "83 ec 0c  c7 04 24 01 00 00 00  e8 11 00 00 00  c7 04 24 02 00 00 00  83 c4 0c c3  90 90 90 \
+         90 90 90  ff 25 00 20 00 00 90 90 90 90 90 90 90 90 90 90  55 89 e5 31 c0 5d c3 90",
+    );
+    image.block(".text", 0x1000, &code, true);
+    image.changing_pointer(0x2000, 0x1030);
+    image.entry(0x1000);
+    let program = image.analysed();
+    assert_eq!(frame(&program, 0x1003), [-0xc]);
+    assert_eq!(frame(&program, 0x100f), [-0xc], "the callee takes nothing away");
+}
+
+#[test]
+fn a_thunk_leaves_the_stack_as_what_it_stands_for() {
+    let mut image = Image::new("x86:LE:32:default", "windows");
+    // 1000: sub esp,0xc; mov [esp],1; call 1020; mov [esp],2; add esp,0xc; ret
+    // 1020: jmp [2000]
+    let code = bytes(
+        "83 ec 0c  c7 04 24 01 00 00 00  e8 11 00 00 00  c7 04 24 02 00 00 00  83 c4 0c c3  90 90 90 \
+         90 90 90  ff 25 00 20 00 00",
+    );
+    image.block(".text", 0x1000, &code, true);
+    image.block(".idata", 0x2000, &[0; 4], false);
+    image.entry(0x1000);
+    let import = Address::external(1);
+    image.program.add_function(import, AddressSet::new());
+    image.program.functions.edit(import, |f| f.signature.convention = Some("__cdecl".into()));
+    let slot = Address::ram(0x2000);
+    image.program.add_reference(slot, import, RefType::Data, 0, SourceType::Imported);
+    let program = image.analysed();
+    assert_eq!(frame(&program, 0x100f), [-0xc], "the caller takes its arguments away");
+}
