@@ -90,7 +90,7 @@ pub(crate) fn is_returned_by_pointer(program: &Program, returned: TypeId) -> boo
     let length = types.length(returned).unwrap_or(0);
     let pointer = types.organization().pointer;
     match program.info.compiler_spec_id.as_str() {
-        "windows" => !matches!(length, 1 | 2 | 4 | 8),
+        "windows" | "clangwindows" => !matches!(length, 1 | 2 | 4 | 8),
         _ if pointer == 4 && program.info.language_id.starts_with("x86:") => true,
         _ => length > 2 * pointer,
     }

@@ -36,7 +36,7 @@ impl Manner {
 }
 
 fn manner(language: &Language) -> Option<Manner> {
-    let windows = language.compiler_spec_id() == "windows";
+    let windows = matches!(language.compiler_spec_id(), "windows" | "clangwindows" | "borlandcpp");
     match (language.processor(), language.pointer_size()) {
         ("x86", size @ (4 | 8)) if windows => Some(Manner::Windows(windows_starts::habits(size))),
         ("x86", 8) => Some(Manner::X86 { begins: begins_x64 }),

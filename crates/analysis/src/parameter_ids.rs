@@ -34,9 +34,11 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     }
     let levels = levels(program, is_open);
     let total = levels.len().max(1) as f32;
+    // Ghidra keeps what seems unreachable: there could be a switch.
+    let decompiler = Decompiler::keeping_unreachable();
     for (done, functions) in levels.into_iter().enumerate() {
         analysis.step(done as f32 / total)?;
-        let found = decompile(analysis.program, analysis.decompiler, &functions);
+        let found = decompile(analysis.program, &decompiler, &functions);
         for (entry, result) in found {
             commit(analysis.program, analysis.language, entry, &result);
         }
@@ -163,10 +165,10 @@ fn commit(program: &mut Program, language: &Language, entry: Address, result: &D
     };
     let return_type = returned.unwrap_or_else(|| program.types.builtin("undefined"));
     program.types.mark_used(return_type);
-    let on_stack = parameters.iter().any(|(_, p)| is_on_stack(p));
+    let leaves_all = program.functions.at(entry).is_some_and(|f| f.stack_purge == Some(0));
     let name = match result.convention.as_str() {
         // Who cleans up the stack tells the two apart.
-        "__stdcall" if on_stack && !purges(program, entry) => "__cdecl",
+        "__stdcall" if !parameters.is_empty() && leaves_all => "__cdecl",
         name => name,
     };
     let convention = language.convention(name).cloned();
@@ -198,22 +200,6 @@ fn commit(program: &mut Program, language: &Language, entry: Address, result: &D
 fn size(storage: &Storage) -> Option<u32> {
     let pieces = storage.pieces();
     (!pieces.is_empty()).then(|| pieces.iter().map(|piece| piece.size).sum())
-}
-
-fn is_on_stack(parameter: &Variable) -> bool {
-    parameter.storage.pieces().iter().any(|piece| piece.address.space == SpaceId::STACK)
-}
-
-/// Whether a function takes its arguments off the stack as it returns (`RET n` of x86).
-fn purges(program: &Program, entry: Address) -> bool {
-    let Some(function) = program.functions.at(entry) else { return false };
-    let mut units = function
-        .body
-        .ranges()
-        .iter()
-        .flat_map(|range| program.listing.instructions.range(range.start..=range.end));
-    let known = units.find(|(_, unit)| unit.flow.is_terminal() && !unit.flow.is_call());
-    known.is_some_and(|(at, _)| program.memory.read_array(*at) == Some([0xc2u8]))
 }
 
 /// Whether parameters lie where the convention puts them, as far as that is plain to see.

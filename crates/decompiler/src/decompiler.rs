@@ -25,6 +25,8 @@ pub struct Decompiler {
     idle: Mutex<Vec<Engine>>,
     cache: Mutex<Cache>,
     runs: AtomicU64,
+    /// Whether code is kept that constants show never to run.
+    keeps_unreachable: bool,
 }
 
 /// Why nothing came of a run.
@@ -37,6 +39,12 @@ impl Decompiler {
     /// A decompiler without engines; they are made when needed.
     pub fn new() -> Decompiler {
         Decompiler::default()
+    }
+
+    /// A decompiler that keeps code of which constants show that it never runs: what is constant
+    /// now may be filled in later, and a switch may not be known yet.
+    pub fn keeping_unreachable() -> Decompiler {
+        Decompiler { keeps_unreachable: true, ..Decompiler::default() }
     }
 
     /// Decompiles the function at `entry`. Whatever goes wrong is told by the answer: it is not
@@ -55,7 +63,8 @@ impl Decompiler {
         }
         self.runs.fetch_add(1, Ordering::Relaxed);
         let run = |engine: &mut Engine| engine.decompile(program, entry, limits, cancel);
-        let mut result = match self.with_engine(program, Purpose::Text, entry, run) {
+        let purpose = if self.keeps_unreachable { Purpose::Everything } else { Purpose::Text };
+        let mut result = match self.with_engine(program, purpose, entry, run) {
             Ok((decompilation, depends)) => {
                 let kept = Arc::new(decompilation);
                 self.cache.lock().put(program, entry, &kept, depends);
@@ -173,7 +182,7 @@ impl Decompiler {
         drop(idle);
         // An engine that cannot follow is thrown away.
         if let Some(mut engine) = engine
-            && purpose == Purpose::Text
+            && purpose != Purpose::Flow
             && let Ok(true) = engine.update(program)
         {
             return Ok(engine);

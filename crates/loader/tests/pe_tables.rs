@@ -207,3 +207,153 @@ fn the_handler_that_unwinding_calls_is_referred_to() {
     assert_eq!(referred(0x1048), Some(0x1180));
     assert_eq!(referred(0x1058), None);
 }
+
+/// Names of the symbols at an offset, in order.
+fn names(program: &Program, at: u64) -> Vec<String> {
+    let all = program.symbols.at(Address::ram(BASE + at));
+    all.map(|(_, symbol)| symbol.name.to_string()).collect()
+}
+
+/// Where references from an offset lead, as offsets.
+fn referred(program: &Program, at: u64) -> Vec<u64> {
+    let all = program.references.from(Address::ram(BASE + at));
+    all.map(|reference| reference.to.offset - BASE).collect()
+}
+
+#[test]
+fn control_flow_guard_tells_functions() {
+    let mut config = vec![0u8; 0xc0];
+    let mut put = |at: usize, value: u64| config[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    put(0, 0xc0);
+    put(0x58, BASE + 0x1380);
+    put(0x70, BASE + 0x1300);
+    put(0x80, BASE + 0x1320);
+    put(0x88, 2);
+    // One more byte behind each offset.
+    put(0x90, 0x1000_0500);
+    put(0xa0, BASE + 0x1340);
+    put(0xa8, 1);
+    let program = open(
+        (10, 0x1000, 0xc0),
+        &[
+            (0, &config),
+            (0x300, &longs(&[BASE + 0x1200])),
+            (0x320, &[0x10, 0x12, 0, 0, 0, 0x20, 0x12, 0, 0, 2]),
+            (0x340, &words(&[0x1390])),
+        ],
+    );
+    assert_eq!(data(&program, 0x1000), ("IMAGE_LOAD_CONFIG_DIRECTORY64".to_owned(), 0xc0));
+    assert_eq!(referred(&program, 0x1058), [0x1380], "where the cookie is");
+    assert_eq!(names(&program, 0x1320), ["GuardCFFunctionTable"]);
+    assert_eq!(data(&program, 0x1320), ("GuardCfgTableEntry[2]".to_owned(), 10));
+    assert_eq!(referred(&program, 0x1325), [0x1220]);
+    assert_eq!(names(&program, 0x1340), ["GuardCFAddressTakenIatTable"]);
+    assert_eq!(data(&program, 0x1340), ("ImageBaseOffset32".to_owned(), 4));
+    let starts: Vec<u64> = [0x1200, 0x1210, 0x1220, 0x1230]
+        .into_iter()
+        .filter(|at| {
+            let symbol = program.symbols.primary_at(Address::ram(BASE + at));
+            symbol.is_some_and(|(_, symbol)| symbol.kind == SymbolKind::Function)
+        })
+        .collect();
+    assert_eq!(starts, [0x1200, 0x1210, 0x1220]);
+    assert_eq!(names(&program, 0x1200), ["_guard_check_icall"]);
+}
+
+#[test]
+fn resources_are_named_by_kind_name_and_language() {
+    let directory = |named: u16, numbered: u16, entries: &[u32]| -> Vec<u8> {
+        let counts = u32::from(named) | u32::from(numbered) << 16;
+        [words(&[0, 0, 0, counts]), words(entries)].concat()
+    };
+    const DOWN: u32 = 1 << 31;
+    let program = open(
+        (2, 0x1000, 0x200),
+        &[
+            (0, &directory(1, 1, &[DOWN | 0x100, DOWN | 0x20, 24, DOWN | 0x50])),
+            (0x20, &directory(0, 1, &[7, DOWN | 0x38])),
+            (0x38, &directory(0, 1, &[0x409, 0x80])),
+            (0x50, &directory(0, 1, &[1, DOWN | 0x68])),
+            // A directory that leads back to the first one ends there.
+            (0x68, &directory(0, 2, &[0, 0x90, 9, DOWN])),
+            (0x80, &words(&[0x1280, 5, 0, 0])),
+            (0x90, &words(&[0x1290, 9, 0, 0])),
+            (0x100, b"\x04\0D\0A\0T\0A\0"),
+            (0x280, b"bytes"),
+            (0x290, b"<assembly>\0"),
+        ],
+    );
+    assert_eq!(data(&program, 0x1000), ("IMAGE_RESOURCE_DIRECTORY".to_owned(), 16));
+    assert_eq!(data(&program, 0x1018), ("IMAGE_RESOURCE_DIRECTORY_ENTRY".to_owned(), 8));
+    assert_eq!(data(&program, 0x1080), ("IMAGE_RESOURCE_DATA_ENTRY".to_owned(), 16));
+    assert_eq!(data(&program, 0x1100), ("IMAGE_RESOURCE_DIR_STRING_U_8".to_owned(), 10));
+    assert_eq!(names(&program, 0x1280), ["Rsrc_DATA_7_409"]);
+    assert_eq!(data(&program, 0x1280), ("byte[5]".to_owned(), 5));
+    assert_eq!(names(&program, 0x1290), ["Rsrc_Manifest_1_0"]);
+    assert_eq!(data(&program, 0x1290), ("TerminatedCString".to_owned(), 11));
+}
+
+#[test]
+fn the_debug_directory_leads_to_the_name_of_a_pdb_file() {
+    let code_view = [b"RSDS".as_slice(), &[7; 16], &[1, 0, 0, 0], b"D:\\out\\a.pdb\0"].concat();
+    let program = open(
+        (6, 0x1000, 56),
+        &[
+            (0, &words(&[0, 0, 0, 2, code_view.len() as u32, 0x1100, 0x500])),
+            // What is no kind ends the directory.
+            (28, &words(&[0, 0, 0, 77, 0, 0, 0])),
+            (0x100, &code_view),
+        ],
+    );
+    assert_eq!(data(&program, 0x1000), ("IMAGE_DEBUG_DIRECTORY".to_owned(), 28));
+    assert!(!program.listing.data.contains_key(&Address::ram(BASE + 0x101c)));
+    assert_eq!(data(&program, 0x1100), ("DotNetPdbInfo".to_owned(), 24 + 5));
+}
+
+/// A file with one section, changed and loaded.
+fn changed(directory: (usize, u32, u32), data: Vec<u8>, change: impl Fn(&mut [u8])) -> Program {
+    let pe = Pe {
+        file_alignment: 0x200,
+        directories: vec![directory],
+        sections: vec![(".text", 0x1000, 0x400, 0x400, data)],
+    };
+    let mut bytes = pe.build();
+    change(&mut bytes);
+    load("test", "test", bytes.into(), &LoadOptions::default()).expect("it loads")
+}
+
+#[test]
+fn exception_tables_of_arm_programs_hold_or_lead_to_what_unwinding_takes() {
+    let mut data_of = vec![0u8; 0x400];
+    data_of[..24].copy_from_slice(&words(&[0x1200, 0x1100, 0x1210, 0x0041_0021, 0, 0]));
+    let program = changed((3, 0x1000, 24), data_of, |bytes| {
+        bytes[68..70].copy_from_slice(&0xaa64u16.to_le_bytes());
+    });
+    assert_eq!(program.info.language_id, "AARCH64:LE:64:v8A");
+    assert_eq!(data(&program, 0x1000), ("_IMAGE_RUNTIME_FUNCTION_ENTRY".to_owned(), 8));
+    assert_eq!(data(&program, 0x1008), ("_IMAGE_RUNTIME_FUNCTION_ENTRY_2".to_owned(), 8));
+    assert_eq!(referred(&program, 0x1000), [0x1200]);
+    assert_eq!(referred(&program, 0x1004), [0x1100]);
+    assert_eq!(referred(&program, 0x1008), [0x1210]);
+    assert!(referred(&program, 0x100c).is_empty(), "no offset");
+    assert!(!program.listing.data.contains_key(&Address::ram(BASE + 0x1010)), "zeros end it");
+}
+
+#[test]
+fn the_small_dos_program_tells_the_compiler() {
+    let code = [0x0e, 0x1f, 0xba, 0x0e, 0, 0xb4, 9, 0xcd, 0x21, 0xb8, 1, 0x4c, 0xcd, 0x21];
+    let specification = |message: &[u8]| {
+        let program = changed((1, 0, 0), vec![0; 0x400], |bytes| {
+            // The new header moves behind the DOS program.
+            let header = bytes[64..0x340].to_vec();
+            bytes[64..0x78].fill(0);
+            bytes[0xc0..0xc0 + header.len()].copy_from_slice(&header);
+            bytes[60..64].copy_from_slice(&0xc0u32.to_le_bytes());
+            bytes[64..64 + code.len()].copy_from_slice(&code);
+            bytes[0x4e..0x4e + message.len()].copy_from_slice(message);
+        });
+        program.info.compiler_spec_id.clone()
+    };
+    assert_eq!(specification(b"This program cannot be run in DOS mode.$"), "clangwindows");
+    assert_eq!(specification(b"This program cannot be run in DOS mode.\r\r\n$"), "windows");
+}

@@ -68,3 +68,23 @@ fn a_thunk_leaves_the_stack_as_what_it_stands_for() {
     let program = image.analysed();
     assert_eq!(frame(&program, 0x100f), [-0xc], "the caller takes its arguments away");
 }
+
+#[test]
+fn parameters_are_found_behind_calls_of_functions_that_take_nothing_away() {
+    let mut image = Image::new("x86:LE:32:default", "windows");
+    std::sync::Arc::make_mut(&mut image.program.info).executable_format =
+        "Portable Executable (PE)".to_owned();
+    // 1000: sub esp,0xc; call 1020; mov eax,[esp+0x10]; add esp,0xc; ret   1020: mov eax,[2000]; ret
+    let code = bytes(
+        "83 ec 0c  e8 18 00 00 00  8b 44 24 10  83 c4 0c c3  90 90 90 90 90 90 90 90 90 90 90 90 90 \
+         90 90 90  a1 00 20 00 00 c3",
+    );
+    image.block(".text", 0x1000, &code, true);
+    image.changing_pointer(0x2000, 0);
+    image.entry(0x1000);
+    let program = image.analysed();
+    let signature = &program.functions.at(Address::ram(0x1000)).expect("a function").signature;
+    let places: Vec<_> = signature.parameters.iter().map(|p| p.storage.pieces()).collect();
+    let [[place]] = places.as_slice() else { panic!("one parameter in one piece: {places:?}") };
+    assert_eq!((place.address, place.size), (Address::stack(4), 4));
+}

@@ -88,6 +88,8 @@ struct Scene<'a> {
 pub(crate) enum Purpose {
     /// C text: everything.
     Text,
+    /// The same, with code that constants show never to run: others may change them.
+    Everything,
     /// Flow and jump tables: functions and memory. A fraction of the memory and time that
     /// the names and types of all data take.
     Flow,
@@ -120,6 +122,9 @@ impl Engine {
         let memory = Arc::new(SharedMemory::new(program.memory.clone()));
         let mut architecture = open(language, program, &memory, &watch)?;
         print_tokens(&mut architecture, &tokens);
+        if purpose == Purpose::Everything {
+            architecture.allacts.toggle_action("decompile", "unreachable", false)?;
+        }
         break_at_every_action(&mut architecture)?;
         set_modes(&architecture, language, program)?;
         let mut types = TypeMap::default();
@@ -148,7 +153,7 @@ impl Engine {
             && known.memory.same(&program.memory)
             && known.modes.same(&program.modes)
             && match purpose {
-                Purpose::Text => self.knows_names(program),
+                Purpose::Text | Purpose::Everything => self.knows_names(program),
                 Purpose::Flow => self.behind(program) <= FEW,
             }
     }

@@ -12,6 +12,10 @@ use program::{Function, Program, Signature, SourceType, SpaceId, Storage};
 use super::types::TypeMap;
 use super::variables::has_names_only;
 
+/// Bytes of the return address on the stack, where conventions differ in who takes arguments away:
+/// on 32-bit x86.
+const RETURN_ADDRESS: i32 = 4;
+
 /// Whether a function has anything to say that the engine would not assume.
 pub(crate) fn is_telling(program: &Program, function: &Function) -> bool {
     says_types(program, &function.signature)
@@ -19,6 +23,7 @@ pub(crate) fn is_telling(program: &Program, function: &Function) -> bool {
         || function.inline
         || function.call_fixup.is_some()
         || function.signature.convention.is_some()
+        || function.stack_purge.is_some()
 }
 
 /// Whether anything is known about what a function takes and returns, names aside.
@@ -75,8 +80,9 @@ pub(crate) fn feed(
         let model = architecture.defaultfp.and_then(|id| architecture.proto_models.try_get(id));
         let pop = model.map(|model| model.get_extra_pop());
         // What a call leaves behind when nothing is purged: the return address, where it is
-        // on the stack.
-        let plain = pop.filter(|pop| *pop != ProtoModel::EXTRAPOP_UNKNOWN).unwrap_or(0);
+        // on the stack. Conventions by which callees purge do not tell.
+        let known = pop.filter(|pop| *pop != ProtoModel::EXTRAPOP_UNKNOWN);
+        let plain = known.unwrap_or(RETURN_ADDRESS);
         prototype.set_extra_pop(plain.saturating_add(purge));
     }
     if let Some(fixup) = &function.call_fixup {

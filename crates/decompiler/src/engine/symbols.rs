@@ -50,7 +50,7 @@ impl Symbols {
         let mut symbols = Symbols {
             space: space.ok_or_else(|| missing("code space"))?,
             global: global.ok_or_else(|| missing("global scope"))?,
-            named: purpose == Purpose::Text,
+            named: purpose != Purpose::Flow,
             functions: HashMap::new(),
             places: HashMap::new(),
             scopes: HashMap::new(),
@@ -59,7 +59,7 @@ impl Symbols {
         symbols.feed_mutability(architecture, program)?;
         // In address order: the engine's maps are arrays, and adding at their end is cheap.
         let items = match purpose {
-            Purpose::Text => items(program),
+            Purpose::Text | Purpose::Everything => items(program),
             Purpose::Flow => functions(program).collect(),
         };
         for (place, item) in items {
@@ -488,7 +488,9 @@ fn items_at(program: &Program, place: Place) -> Vec<Item> {
 /// Whether a place holds a pointer that the system fills in.
 fn is_external_slot(program: &Program, place: Place) -> bool {
     program.references.from(place).any(|reference| {
-        reference.to.space == SpaceId::EXTERNAL && program.functions.at(reference.to).is_some()
+        reference.to.space == SpaceId::EXTERNAL
+            && (program.functions.at(reference.to).is_some()
+                || program.symbols.primary_at(reference.to).is_some())
     })
 }
 

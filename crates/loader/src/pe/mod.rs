@@ -2,11 +2,16 @@
 
 mod blocks;
 mod coff;
+mod compiler;
+mod debug_directory;
 mod delayed;
+mod exceptions;
 mod exports;
 mod file;
 mod headers;
 mod imports;
+mod load_config;
+mod resources;
 mod tables;
 mod types;
 
@@ -15,7 +20,7 @@ use crate::language::Language;
 use crate::{LoadError, LoadOptions};
 use file::PeFile;
 use object::pe;
-use program::{Address, Program, RefType, Relocation, SourceType, SymbolId};
+use program::{Address, AddressSet, Program, RefType, Relocation, SourceType, SymbolId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -90,7 +95,10 @@ fn language(file: &PeFile, options: &LoadOptions) -> Result<Language, LoadError>
             supported: SUPPORTED,
         });
     }
-    let compiler = if Language::has_go(id) && is_go(file) { "golang" } else { "windows" };
+    let compiler = match Language::has_go(id) && is_go(file) {
+        true => "golang",
+        false => compiler::specification(file),
+    };
     Language::new(id, options.compiler_spec.as_deref().unwrap_or(compiler))
 }
 
@@ -110,12 +118,15 @@ impl Loader {
     fn run(&mut self) {
         self.make_blocks();
         self.mark_headers();
+        self.load_resources();
+        self.load_exceptions();
+        self.load_base_relocations();
+        self.mark_debug_directory();
+        self.load_tls();
+        self.load_config();
         self.load_exports();
         self.load_imports();
         self.load_delayed_imports();
-        self.load_base_relocations();
-        self.load_tls();
-        self.load_exceptions();
         self.load_coff_symbols();
         self.load_entry();
         self.finish();
@@ -168,6 +179,8 @@ impl Loader {
         for place in std::mem::take(&mut self.function_starts) {
             if let Some((id, _)) = self.program.symbols.primary_at(place) {
                 self.program.symbols.edit(id, |s| s.kind = program::SymbolKind::Function);
+            } else {
+                self.program.add_function(place, AddressSet::new());
             }
         }
         let entries: Vec<Address> = self.program.entry_points.keys().copied().collect();

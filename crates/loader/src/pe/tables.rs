@@ -1,11 +1,10 @@
-//! Base relocations, thread-local storage and exception tables.
+//! Base relocations and thread-local storage.
 
 use super::Loader;
 use program::{Address, Relocation};
 
 const BASE_RELOCATION: usize = object::pe::IMAGE_DIRECTORY_ENTRY_BASERELOC;
 const TLS: usize = object::pe::IMAGE_DIRECTORY_ENTRY_TLS;
-const EXCEPTION: usize = object::pe::IMAGE_DIRECTORY_ENTRY_EXCEPTION;
 
 /// Most callbacks that are believed.
 const CALLBACKS: u64 = 1024;
@@ -100,62 +99,6 @@ impl Loader {
             self.label(target, &format!("tls_callback_{index}"));
             self.program.entry_points.insert(target, ());
             self.function_starts.insert(target);
-        }
-    }
-
-    /// The table of functions with what unwinding needs to know.
-    pub(super) fn load_exceptions(&mut self) {
-        let Some(directory) = self.file.directory(EXCEPTION) else { return };
-        if self.file.machine != object::pe::IMAGE_FILE_MACHINE_AMD64 {
-            return;
-        }
-        let data_type = self.exception_type();
-        let place = self.place(directory.address);
-        let room = match self.program.memory.block_at(place) {
-            Some(block) => block.end().offset - place.offset + 1,
-            None => {
-                self.warn("the exception directory is not in memory");
-                return;
-            }
-        };
-        let count = u64::from(directory.size).min(room) / 12;
-        for index in 0..count {
-            let Some(at) = place.checked_add(12 * index) else { break };
-            let Some([begin, _, unwind]) = self.words::<3>(at) else { break };
-            if begin == 0 {
-                break;
-            }
-            self.program.define_data(at, data_type, 12);
-            self.refer(at, self.place(begin));
-            if let Some(from) = at.checked_add(8) {
-                self.refer(from, self.place(unwind));
-            }
-            self.mark_unwind_info(unwind);
-        }
-    }
-
-    /// What unwinding one function takes: a head, a list of two-byte codes, and maybe a handler
-    /// or another function's entry.
-    fn mark_unwind_info(&mut self, offset: u32) {
-        const HANDLERS: u8 = 3;
-        const CHAINED: u8 = 4;
-        let place = self.place(offset);
-        let Some([head, _, codes, _]) = self.program.memory.read_array::<4>(place) else { return };
-        let codes = 4 + 2 * u32::from(codes);
-        let length = match head >> 3 {
-            flags if flags & CHAINED != 0 => codes.next_multiple_of(4) + 12,
-            flags if flags & HANDLERS != 0 => codes.next_multiple_of(4) + 4,
-            _ => codes,
-        };
-        let data_type = self.unwind_info_type();
-        self.program.define_data(place, data_type, length);
-        let flags = head >> 3;
-        if flags & CHAINED == 0
-            && flags & HANDLERS != 0
-            && let Some(at) = place.checked_add(u64::from(codes.next_multiple_of(4)))
-            && let Some([handler]) = self.words::<1>(at)
-        {
-            self.refer(at, self.place(handler));
         }
     }
 }

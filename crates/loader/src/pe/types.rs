@@ -6,10 +6,10 @@ use program::{DataType, TypeId, TypeKind};
 use std::sync::Arc;
 
 /// A member: its type, length, name and note.
-type Member<'a> = (TypeId, u32, &'a str, &'a str);
+pub(super) type Member<'a> = (TypeId, u32, &'a str, &'a str);
 
 impl Loader {
-    fn structure(&mut self, category: &str, name: &str, members: &[Member]) -> TypeId {
+    pub(super) fn structure(&mut self, category: &str, name: &str, members: &[Member]) -> TypeId {
         let mut offset = 0;
         let mut fields = Vec::with_capacity(members.len());
         for (data_type, length, name, note) in members {
@@ -298,6 +298,24 @@ impl Loader {
         self.structure("/PE", "_IMAGE_RUNTIME_FUNCTION_ENTRY", &members)
     }
 
+    /// An entry for ARM: it leads to what unwinding takes, or holds it.
+    pub(super) fn exception_type_arm(&mut self, packed: bool) -> TypeId {
+        let (offset, dword) = (self.sized("ImageBaseOffset32").0, self.sized("dword").0);
+        let name = match packed {
+            true => "_IMAGE_RUNTIME_FUNCTION_ENTRY_2",
+            false => "_IMAGE_RUNTIME_FUNCTION_ENTRY",
+        };
+        if let Some(known) = self.program.types.named(name).next() {
+            return known;
+        }
+        if !packed {
+            let members = [(offset, 4, "BeginAddress", ""), (offset, 4, "ExceptionInfo", "")];
+            return self.structure("/PE", name, &members);
+        }
+        let members = [(offset, 4, "BeginAddress", ""), (dword, 4, "UnwindData", "")];
+        self.structure("/PE", name, &members)
+    }
+
     /// The head of what unwinding one function takes; codes follow it.
     pub(super) fn unwind_info_type(&mut self) -> TypeId {
         if let Some(known) = self.program.types.named("PEx64_UnwindInfo").next() {
@@ -311,5 +329,142 @@ impl Loader {
             (byte, 1, "FrameRegisterAndOffset", ""),
         ];
         self.structure("/", "PEx64_UnwindInfo", &members)
+    }
+
+    pub(super) fn debug_directory_type(&mut self) -> TypeId {
+        let (word, dword) = (self.sized("word").0, self.sized("dword").0);
+        let members = [
+            (dword, 4, "Characteristics", ""),
+            (dword, 4, "TimeDateStamp", ""),
+            (word, 2, "MajorVersion", ""),
+            (word, 2, "MinorVersion", ""),
+            (dword, 4, "Type", ""),
+            (dword, 4, "SizeOfData", ""),
+            (dword, 4, "AddressOfRawData", ""),
+            (dword, 4, "PointerToRawData", ""),
+        ];
+        self.structure("/PE", "IMAGE_DEBUG_DIRECTORY", &members)
+    }
+
+    /// What leads to a PDB file whose name has some length, with the bytes of all.
+    pub(super) fn code_view_type(&mut self, length: u32) -> (TypeId, u32) {
+        let (text, dword) = (self.sized("string").0, self.sized("dword").0);
+        let guid = self.array("byte", 16);
+        let members = [
+            (text, 4, "signature", ""),
+            (guid.0, 16, "guid", ""),
+            (dword, 4, "age", ""),
+            (text, length, "pdbname", ""),
+        ];
+        (self.structure("/PDB", "DotNetPdbInfo", &members), 24 + length)
+    }
+
+    /// What control-flow guard does. The four highest bits are a number.
+    pub(super) fn guard_flags_type(&mut self) -> TypeId {
+        const BITS: [(&str, i64); 16] = [
+            ("CF_INSTRUMENTED", 0x100),
+            ("CFW_INSTRUMENTED", 0x200),
+            ("CF_FUNCTION_TABLE_PRESENT", 0x400),
+            ("SECURITY_COOKIE_UNUSED", 0x800),
+            ("PROTECT_DELAYLOAD_IAT", 0x1000),
+            ("DELAYLOAD_IAT_IN_ITS_OWN_SECTION", 0x2000),
+            ("CF_EXPORT_SUPPRESSION_INFO_PRESENT", 0x4000),
+            ("CF_ENABLE_EXPORT_SUPPRESSION", 0x8000),
+            ("CF_LONGJUMP_TABLE_PRESENT", 0x1_0000),
+            ("RF_INSTRUMENTED", 0x2_0000),
+            ("RF_ENABLE", 0x4_0000),
+            ("RF_STRICT", 0x8_0000),
+            ("CF_FUNCTION_TABLE_SIZE_MASK_1", 0x1000_0000),
+            ("CF_FUNCTION_TABLE_SIZE_MASK_2", 0x2000_0000),
+            ("CF_FUNCTION_TABLE_SIZE_MASK_4", 0x4000_0000),
+            ("CF_FUNCTION_TABLE_SIZE_MASK_8", 0x8000_0000),
+        ];
+        let values = BITS.iter();
+        let values = values
+            .map(|(name, bit)| (format!("IMAGE_GUARD_{name}").into(), *bit, "".into()))
+            .collect();
+        self.program.types.add(DataType {
+            category: "/PE".into(),
+            name: "IMAGE_GUARD_FLAGS".into(),
+            length: Some(4),
+            alignment: 4,
+            description: "".into(),
+            kind: TypeKind::Enum { values },
+            used: true,
+        })
+    }
+
+    pub(super) fn code_integrity_type(&mut self) -> TypeId {
+        let (word, dword) = (self.sized("word").0, self.sized("dword").0);
+        let members = [
+            (word, 2, "Flags", ""),
+            (word, 2, "Catalog", ""),
+            (dword, 4, "CatalogOffset", ""),
+            (dword, 4, "Reserved", ""),
+        ];
+        self.structure("/PE", "IMAGE_LOAD_CONFIG_CODE_INTEGRITY", &members)
+    }
+
+    /// A function that control-flow guard lets be called, and some bytes more; with its length.
+    pub(super) fn guard_entry_type(&mut self, extra: u32) -> (TypeId, u32) {
+        let offset = self.sized("ImageBaseOffset32").0;
+        let mut members = vec![(offset, 4, "Offset", "")];
+        if extra > 0 {
+            members.push((self.array("byte", extra).0, extra, "Pad", ""));
+        }
+        (self.structure("/CFG", "GuardCfgTableEntry", &members), 4 + extra)
+    }
+
+    pub(super) fn resource_directory_type(&mut self) -> TypeId {
+        const NAME: &str = "IMAGE_RESOURCE_DIRECTORY";
+        if let Some(known) = self.program.types.named(NAME).next() {
+            return known;
+        }
+        let (word, dword) = (self.sized("word").0, self.sized("dword").0);
+        let members = [
+            (dword, 4, "Characteristics", ""),
+            (dword, 4, "TimeDateStamp", ""),
+            (word, 2, "MajorVersion", ""),
+            (word, 2, "MinorVersion", ""),
+            (word, 2, "NumberOfNamedEntries", ""),
+            (word, 2, "NumberOfIdEntries", ""),
+        ];
+        self.structure("/PE", NAME, &members)
+    }
+
+    pub(super) fn resource_entry_type(&mut self) -> TypeId {
+        const NAME: &str = "IMAGE_RESOURCE_DIRECTORY_ENTRY";
+        if let Some(known) = self.program.types.named(NAME).next() {
+            return known;
+        }
+        let dword = self.sized("dword").0;
+        let members = [(dword, 4, "NameUnion", ""), (dword, 4, "DirectoryUnion", "")];
+        self.structure("/PE", NAME, &members)
+    }
+
+    pub(super) fn resource_data_type(&mut self) -> TypeId {
+        const NAME: &str = "IMAGE_RESOURCE_DATA_ENTRY";
+        if let Some(known) = self.program.types.named(NAME).next() {
+            return known;
+        }
+        let dword = self.sized("dword").0;
+        let members = [
+            (dword, 4, "OffsetToData", ""),
+            (dword, 4, "Size", ""),
+            (dword, 4, "CodePage", ""),
+            (dword, 4, "Reserved", ""),
+        ];
+        self.structure("/PE", NAME, &members)
+    }
+
+    /// A counted text of some bytes.
+    pub(super) fn resource_text_type(&mut self, length: u32) -> TypeId {
+        let name = format!("IMAGE_RESOURCE_DIR_STRING_U_{length}");
+        if let Some(known) = self.program.types.named(&name).next() {
+            return known;
+        }
+        let (word, text) = (self.sized("word").0, self.sized("unicode").0);
+        let members = [(word, 2, "Length", ""), (text, length, "NameString", "")];
+        self.structure("/PE", &name, &members)
     }
 }
