@@ -58,8 +58,8 @@ fn search(program: &mut Program, at: Address, minimum: usize, examiner: &mut Exa
         let rest = start.offset.wrapping_add(u64::from(unit.length)).wrapping_sub(at.offset);
         return rest.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
     }
-    let Some(mut entries) = table_at(program, at, minimum) else { return ALIGNMENT };
-    entries.truncate(consistent(program, &entries));
+    // A run is not read any farther than it is good: its next part may be looked at as well.
+    let entries = entries_at(program, at, |before, target| is_next(program, before, target));
     if entries.len() < minimum {
         return ALIGNMENT;
     }
@@ -80,30 +80,51 @@ fn search(program: &mut Program, at: Address, minimum: usize, examiner: &mut Exa
     (entries.len() as u64 * size).max(ALIGNMENT)
 }
 
-/// How many entries in a row are near each other and lead to the start of
-/// whatever stands there.
-fn consistent(program: &Program, entries: &[Address]) -> usize {
-    let apart = |index: usize| {
-        index > 0 && entries[index].offset.abs_diff(entries[index - 1].offset) > SPREAD
-    };
-    let offcut = |target: Address| match program.listing.unit_containing(target) {
+/// Whether an entry is near the one before it and leads to the start of whatever stands there.
+fn is_next(program: &Program, before: Option<Address>, target: Address) -> bool {
+    let apart = before.is_some_and(|before| target.offset.abs_diff(before.offset) > SPREAD);
+    let offcut = || match program.listing.unit_containing(target) {
         Some((start, CodeUnit::Instruction(_))) => start != target && !is_mode_bit(program, target),
         Some((start, _)) => start != target,
         None => false,
     };
-    let bad = (0..entries.len()).find(|index| apart(*index) || offcut(entries[*index]));
-    bad.unwrap_or(entries.len())
+    !apart && !offcut()
 }
 
-/// The run of pointers at a place, if it has at least `minimum` entries.
-pub(crate) fn table_at(program: &Program, at: Address, minimum: usize) -> Option<Vec<Address>> {
+/// Whether a run of at least `minimum` pointers is at a place.
+pub(crate) fn is_table(program: &Program, at: Address, minimum: usize) -> bool {
+    let mut seen = 0;
+    let run = entries_at(program, at, |_, _| {
+        seen += 1;
+        seen <= minimum
+    });
+    run.len() >= minimum
+}
+
+/// The run of pointers at a place, as far as each is `good` behind the one before it.
+fn entries_at(
+    program: &Program,
+    at: Address,
+    good: impl FnMut(Option<Address>, Address) -> bool,
+) -> Vec<Address> {
+    let mut entries = Vec::new();
+    let _ = read_entries(program, at, good, &mut entries);
+    entries
+}
+
+/// Reads a run; `None` where the memory ends.
+fn read_entries(
+    program: &Program,
+    at: Address,
+    mut good: impl FnMut(Option<Address>, Address) -> bool,
+    entries: &mut Vec<Address>,
+) -> Option<()> {
     let size = u64::from(program.types.organization().pointer);
     let block = program.memory.block_at(at)?;
     let second = at.checked_add(1)?;
     // A reference into the run ends it, and so does code.
     let referred = program.references.destinations(second, block.end()).next();
     let code = program.listing.instructions.at_or_above(&at).map(|(start, _)| *start);
-    let mut entries = Vec::new();
     let mut place = at;
     while entries.len() < LONGEST {
         let end = place.checked_add(size)?;
@@ -111,13 +132,14 @@ pub(crate) fn table_at(program: &Program, at: Address, minimum: usize) -> Option
         if cut(referred) || cut(code) || !is_free(program, place, size) {
             break;
         }
-        match entry(program, place, size as u32) {
+        let target = entry(program, place, size as u32);
+        match target.filter(|target| good(entries.last().copied(), *target)) {
             Some(target) => entries.push(target),
             None => break,
         }
         place = end;
     }
-    (entries.len() >= minimum).then_some(entries)
+    Some(())
 }
 
 /// Whether nothing stands there but reserved bytes or a pointer that begins

@@ -511,7 +511,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 crate::thunks::passes_on(self.analysis.program, &mut self.reader, entry);
             passed_on.filter(|(jump, _)| *jump == Address::ram(at)).map(|(_, target)| target)
         });
-        // The loader knows what a stub stands for that takes its pointer by a caller's register.
+        // The loader knows what a stub stands for that takes its pointer by a caller's register, or
+        // whose pointer leads to the stub that stands for the function.
+        let target = target.filter(|target| *target != Address::ram(function));
         let target = target.or_else(|| {
             let stub = self.analysis.program.functions.at(Address::ram(function))?;
             stub.thunk_of.filter(|of| of.space == SpaceId::EXTERNAL)

@@ -74,7 +74,8 @@ fn own_name(program: &Program, function: &Function) -> Option<String> {
 /// libraries: those of Windows have other types under the same names.
 fn give(analysis: &mut Analysis<'_>, chosen: impl Fn(&Program, &Function) -> Option<String>) {
     let program = &mut *analysis.program;
-    if program.info.executable_format.contains("(PE)") {
+    let format = &program.info.executable_format;
+    if format.contains("(PE)") || format.starts_with("MS ") {
         return;
     }
     let wanted: Vec<(Address, &'static str)> = program

@@ -78,7 +78,7 @@ impl Examiner {
             Some(_) => return,
             None => {}
         }
-        if from_code && address_tables::table_at(program, to, TABLE).is_some() {
+        if from_code && address_tables::is_table(program, to, TABLE) {
             return;
         }
         if !make_text(program, to) && !make_wide_text(program, to) {

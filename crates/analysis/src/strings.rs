@@ -29,11 +29,13 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     for (done, block) in blocks.into_iter().enumerate() {
         analysis.step(done as f32 / total)?;
         let memory = analysis.program.memory.clone();
-        for_each_candidate(&memory, block, |start, text| {
+        let go_on = || !analysis.monitor.cancelled();
+        for_each_candidate(&memory, block, go_on, |start, text| {
             if model::is_text(text) {
                 define(analysis.program, start, text.len() as u64 + 1);
             }
         });
+        analysis.check()?;
     }
     Ok(())
 }
@@ -48,13 +50,19 @@ pub(crate) fn searched_blocks(memory: &Memory) -> impl Iterator<Item = AddressRa
         .map(|b| b.range())
 }
 
-/// Calls `found` with every zero-terminated run of characters in a block.
-fn for_each_candidate(memory: &Memory, block: AddressRange, mut found: impl FnMut(Address, &[u8])) {
+/// Calls `found` with every zero-terminated run of characters in a block, as long as `go_on` says
+/// so.
+fn for_each_candidate(
+    memory: &Memory,
+    block: AddressRange,
+    go_on: impl Fn() -> bool,
+    mut found: impl FnMut(Address, &[u8]),
+) {
     let mut text: Vec<u8> = Vec::new();
     let mut window = vec![0u8; WINDOW];
     let mut at = block.start;
     let mut left = block.len();
-    while left > 0 {
+    while left > 0 && go_on() {
         let want = left.min(WINDOW as u64) as usize;
         let read = memory.read(at, &mut window[..want]).unwrap_or(0);
         if read == 0 {
@@ -162,9 +170,14 @@ mod tests {
         let program = program(bytes);
         let mut found = Vec::new();
         for block in searched_blocks(&program.memory) {
-            for_each_candidate(&program.memory, block, |at, text| {
-                found.push((at.offset, text.to_vec()));
-            });
+            for_each_candidate(
+                &program.memory,
+                block,
+                || true,
+                |at, text| {
+                    found.push((at.offset, text.to_vec()));
+                },
+            );
         }
         found
     }

@@ -23,6 +23,7 @@ pub fn open(config: &Config) -> anyhow::Result<Session> {
             LoaderChoice::Auto => Format::Auto,
             LoaderChoice::Elf => Format::Elf,
             LoaderChoice::Pe => Format::Pe,
+            LoaderChoice::Coff => Format::Coff,
             LoaderChoice::Macho => Format::MachO,
             LoaderChoice::Raw => Format::Raw,
             LoaderChoice::IntelHex => Format::IntelHex,

@@ -2,7 +2,7 @@
 //! and what is supported.
 
 /// Formats that can be opened, as messages list them.
-pub(crate) const SUPPORTED_FORMATS: &str = "ELF, PE, Mach-O, Intel HEX, Motorola S-record, ar archives, and raw images when a language is given";
+pub(crate) const SUPPORTED_FORMATS: &str = "ELF, PE, COFF, Mach-O, Intel HEX, Motorola S-record, ar archives, and raw images when a language is given";
 
 /// Why a file could not be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

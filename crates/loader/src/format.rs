@@ -13,6 +13,8 @@ pub enum Format {
     Elf,
     /// Portable Executable.
     Pe,
+    /// Object file of Windows' compilers.
+    Coff,
     /// Mach object, thin or fat.
     MachO,
     /// Bytes as they are.
@@ -52,6 +54,7 @@ impl Format {
             _ if bytes.starts_with(b"!<arch>\n") || bytes.starts_with(b"!<thin>\n") => {
                 Some(Format::Archive)
             }
+            _ if crate::coff::is_object(bytes) => Some(Format::Coff),
             [b':', rest @ ..] if is_hex(rest, 8) => Some(Format::IntelHex),
             [b'S', b'0'..=b'9', rest @ ..] if is_hex(rest, 4) => Some(Format::SRecord),
             _ => None,
@@ -87,6 +90,7 @@ impl fmt::Display for Format {
             Format::Auto => "automatic",
             Format::Elf => "ELF",
             Format::Pe => "PE",
+            Format::Coff => "COFF",
             Format::MachO => "Mach-O",
             Format::Raw => "raw",
             Format::IntelHex => "Intel HEX",

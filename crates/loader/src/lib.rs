@@ -11,6 +11,7 @@
 )]
 
 mod archive;
+mod coff;
 mod elf;
 mod error;
 mod format;
@@ -63,6 +64,7 @@ pub fn load(
     match format {
         Format::Elf => elf::load(identity, bytes, options),
         Format::Pe => pe::load(identity, bytes, options),
+        Format::Coff => coff::load(identity, bytes, options),
         Format::Raw => raw::load(identity, bytes, options),
         Format::IntelHex => records::load_intel(identity, &bytes, options),
         Format::SRecord => records::load_motorola(identity, &bytes, options),

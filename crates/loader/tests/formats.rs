@@ -2,6 +2,8 @@
 
 mod make;
 
+mod coff;
+
 use loader::{Format, LoadError, LoadOptions, load};
 use make::{Elf, Segment};
 use program::{Address, Program};

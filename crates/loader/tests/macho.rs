@@ -431,6 +431,9 @@ fn calls_and_pointers_of_an_object_file_lead_to_their_symbols() {
         assert_eq!(to(base + 8), named_at(&program, "_d") as u32);
         assert_eq!(value(&program, base + 16, 8), named_at(&program, "_f") + 4);
         assert_eq!(value(&program, base + 24, 4), 8);
+        let stub = program.functions.at(Address::ram(named_at(&program, "_g")));
+        let import = stub.and_then(|stub| stub.thunk_of).expect("what is called is a function");
+        assert_eq!(program.function_name(import), "_g");
         assert_eq!(program.relocations.len(), 4);
         assert!(program.relocations.iter().all(|r| r.applied));
     }
@@ -495,4 +498,32 @@ fn a_thread_starts_where_its_registers_say() {
     bytes[16] += 1;
     let program = open(bytes);
     assert_eq!(named(&program, "entry"), [(Address::ram(BASE + 0x804), SymbolKind::Function)]);
+}
+
+#[test]
+fn calls_of_thumb_code_lead_to_their_symbols() {
+    let mut out = Vec::new();
+    for value in [0xfeed_face, 12, 9, 1, 2, 148, 0, 1, 124] {
+        word(&mut out, value);
+    }
+    name(&mut out, "");
+    for value in [0u32, 4, 0x100, 4, 7, 7, 1, 0] {
+        word(&mut out, value);
+    }
+    name(&mut out, "__text");
+    name(&mut out, "__TEXT");
+    for value in [0u32, 4, 0x100, 1, 0x104, 1, 0x8000_0400, 0, 0, 2, 24, 0x10c, 1, 0x118, 4] {
+        word(&mut out, value);
+    }
+    out.resize(0x100, 0);
+    // bl to address 0 as the compiler leaves it, then the relocation, `_g` and its name.
+    out.extend([0xff, 0xf7, 0xfe, 0xff]);
+    for value in [0, relocation(0, true, 2, true, 6), 1, u32::from(UNDEFINED), 0] {
+        word(&mut out, value);
+    }
+    out.extend(b"\0_g\0");
+    let program = open(out);
+    assert_eq!(program.info.language_id, "ARM:LE:32:v8");
+    assert_eq!(named_at(&program, "_g"), 0x1000);
+    assert_eq!(value(&program, 0, 4), 0xfffe_f000, "bl 1000");
 }

@@ -87,6 +87,8 @@ pub enum LoaderChoice {
     Elf,
     /// PE.
     Pe,
+    /// An object file of Windows' compilers.
+    Coff,
     /// Mach-O.
     Macho,
     /// The bytes as they are.

@@ -1,5 +1,6 @@
 //! What analysis finds in small hand-made images, whose assembly stands beside their bytes.
 
+mod bounds;
 mod flow;
 mod golang;
 mod image;

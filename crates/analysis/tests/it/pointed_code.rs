@@ -1,11 +1,7 @@
 //! Code whose address is only taken, and what makes a function of it. The assembly stands beside its
 //! bytes.
 
-use std::cell::Cell;
-
-use analysis::{Monitor, Stopped};
-use decompiler::Language;
-use program::{Address, Program, RefType, SourceType};
+use program::{Address, Program};
 
 use crate::image::{Image, analysed, bytes};
 
@@ -98,65 +94,4 @@ fn code_that_runs_into_the_middle_of_a_function_is_left_alone() {
     let program = analysed(&[(0x1000, code)], &[0x1000]);
     assert!(is_code(&program, 0x100c));
     assert!(!is_code(&program, 0x1020));
-}
-
-/// Wants the run to end after so many looks.
-struct Impatient {
-    looks: Cell<usize>,
-}
-
-impl Monitor for Impatient {
-    fn phase(&mut self, _name: &'static str, _done: usize, _total: usize) {}
-    fn progress(&mut self, _fraction: f32) {}
-    fn cancelled(&self) -> bool {
-        self.looks.set(self.looks.get().saturating_sub(1));
-        self.looks.get() == 0
-    }
-    fn publish(&mut self, _program: &Program) {}
-}
-
-/// A run of `add eax,1; inc ecx` that ends in a return, data that points to every place in it and,
-/// last, to a subroutine behind it.
-fn everywhere(length: u64) -> (Program, u64) {
-    let mut code = vec![0xcc; 16];
-    code.extend(bytes("83 c0 01 ff c1").repeat(length as usize / 5));
-    code.extend(bytes("c3 cc cc cc"));
-    let last = CODE + code.len() as u64;
-    code.extend(bytes("31 c0 ff c1 c3 cc cc cc cc cc"));
-    let mut image = Image::new("x86:LE:32:default", "gcc");
-    image.block(".text", CODE, &code, true);
-    image.block(".data", 0x80_0000, &vec![0; 4 * length as usize + 4], false);
-    for (at, to) in (CODE + 16..CODE + 16 + length).chain([last]).enumerate() {
-        let (from, to) = (Address::ram(0x80_0000 + 4 * at as u64), Address::ram(to));
-        image.program.add_reference(from, to, RefType::Data, 0, SourceType::Default);
-    }
-    (image.program, last)
-}
-
-fn data_references(program: &mut Program, looks: usize) -> Result<(), Stopped> {
-    let language = Language::open("x86:LE:32:default", "gcc").expect("is built in");
-    let pass = ["Data Reference".to_owned()];
-    let mut monitor = Impatient { looks: Cell::new(looks) };
-    analysis::run(program, &language, Some(&pass), &mut monitor)
-}
-
-#[test]
-fn many_pointers_into_long_code_cost_no_more_than_the_code_is_long() {
-    // Each of the pointers is good for thousands of instructions: together for more than a hundred
-    // million.
-    let (mut program, last) = everywhere(100_000);
-    data_references(&mut program, usize::MAX).expect("runs to its end");
-    assert!(!is_code(&program, last), "it has not looked so far");
-    let (mut program, last) = everywhere(100);
-    data_references(&mut program, usize::MAX).expect("runs to its end");
-    assert!(is_code(&program, last));
-}
-
-#[test]
-fn looking_at_what_is_pointed_to_ends_when_the_run_should() {
-    let (mut program, last) = everywhere(100);
-    let before = program.listing.instructions.len();
-    assert_eq!(data_references(&mut program, 20), Err(Stopped::Cancelled));
-    assert_eq!(program.listing.instructions.len(), before);
-    assert!(!is_code(&program, last));
 }

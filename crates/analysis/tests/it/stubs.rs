@@ -1,9 +1,9 @@
 //! Linkage stubs of several processors, and code that jumps to them. The assembly stands beside its
 //! bytes.
 
-use program::{Address, FlowType, RefType};
+use program::{Address, AddressSet, FlowType, RefType};
 
-use crate::image::Image;
+use crate::image::{Image, bytes};
 
 fn little(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -106,4 +106,24 @@ fn stubs_of_powerpc_find_their_pointers_by_the_base_of_the_table() {
     assert_eq!(stub.thunk_of, Some(Address::ram(0x4000)));
     let read = program.references.from(Address::ram(0x1010)).find(|r| r.info.kind == RefType::Read);
     assert_eq!(read.map(|r| r.to), Some(Address::ram(0x3108)));
+}
+
+/// As a Mach-O file is loaded: the pointer that a stub takes leads to the stub, which stands for the
+/// imported function.
+#[test]
+fn a_stub_whose_pointer_leads_back_to_it_returns() {
+    // 1000 call 1010; xor eax,eax; ret; fillers   1010 jmp [2000]
+    let code = "e8 0b 00 00 00 31 c0 c3 cc cc cc cc cc cc cc cc  ff 25 ea 0f 00 00";
+    let mut image = Image::new("x86:LE:64:default", "gcc");
+    image.block("__text", 0x1000, &bytes(code), true);
+    image.block("__la_symbol_ptr", 0x2000, &0x1010u64.to_le_bytes(), false);
+    let import = Address::external(1);
+    image.program.add_function(import, AddressSet::new());
+    image.program.add_function(Address::ram(0x1010), AddressSet::new());
+    image.program.functions.edit(Address::ram(0x1010), |stub| stub.thunk_of = Some(import));
+    image.entry(0x1000);
+    let program = image.analysed();
+    let function = |at| program.functions.at(Address::ram(at)).expect("a function");
+    assert!(!function(0x1010).no_return && !function(0x1000).no_return);
+    assert_eq!(function(0x1000).body.len(), 8);
 }

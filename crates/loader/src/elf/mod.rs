@@ -15,7 +15,7 @@ mod notes;
 mod place;
 mod powerpc;
 mod read;
-mod relocate;
+pub(crate) mod relocate;
 mod symbols;
 mod tables;
 mod types;

@@ -2,7 +2,7 @@
 //! machine's own rules say what to write.
 
 mod aarch64;
-mod arm;
+pub(crate) mod arm;
 mod bits;
 pub(super) mod mips;
 mod ppc;

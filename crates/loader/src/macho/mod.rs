@@ -17,6 +17,7 @@ use crate::{LoadError, LoadOptions};
 use file::MachFile;
 use object::macho as m;
 use program::{Address, Program, RefType, Relocation, SourceType};
+pub(crate) use relocate::access_size;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -33,8 +34,8 @@ struct Loader {
     mask: u64,
     program: Program,
     relocations: Vec<Relocation>,
-    /// Made-up places of symbols that other files have.
-    externals: HashMap<Arc<str>, Address>,
+    /// Made-up places of symbols that other files have, and the symbols of those files.
+    externals: HashMap<Arc<str>, (Address, Address)>,
     next_function: u64,
     /// What was given its names first.
     globals: HashMap<Arc<str>, Address>,

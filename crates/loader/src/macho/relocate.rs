@@ -1,6 +1,7 @@
 //! Relocations of Mach-O object files: what the linker would still write into their sections.
 
 use super::Loader;
+use crate::elf::relocate::arm::{branch_offset, with_branch};
 use object::macho as m;
 use program::Address;
 use std::collections::BTreeSet;
@@ -134,14 +135,27 @@ impl Loader {
                 m::CPU_TYPE_X86 if entry.kind == m::GENERIC_RELOC_VANILLA => self.write_x86(&site),
                 m::CPU_TYPE_ARM if entry.kind == m::ARM_RELOC_VANILLA => self.write_x86(&site),
                 m::CPU_TYPE_ARM if entry.kind == m::ARM_RELOC_BR24 => self.write_arm(&site),
+                m::CPU_TYPE_ARM if entry.kind == m::ARM_THUMB_RELOC_BR22 => self.write_thumb(&site),
                 // Differences of places in the same file.
                 _ if !entry.external && self.delta == 0 => Some(entry.size),
                 _ => None,
             },
         };
+        if written.is_some() && entry.external && self.is_call(entry) {
+            self.mark_called(&name);
+        }
         let length = written.map_or(0, |size| size as u8);
         self.record(place, u32::from(first.unwrap_or(entry).kind), length, &name);
         written.is_some()
+    }
+
+    fn is_call(&self, entry: Entry) -> bool {
+        match self.file.cpu {
+            m::CPU_TYPE_X86_64 => entry.kind == m::X86_64_RELOC_BRANCH,
+            m::CPU_TYPE_ARM64 | m::CPU_TYPE_ARM64_32 => entry.kind == m::ARM64_RELOC_BRANCH26,
+            m::CPU_TYPE_X86 => entry.relative,
+            _ => matches!(entry.kind, m::ARM_RELOC_BR24 | m::ARM_THUMB_RELOC_BR22),
+        }
     }
 
     fn is_arm64(&self) -> bool {
@@ -215,6 +229,17 @@ impl Loader {
         self.store(site, u64::from(code & 0xff00_0000 | (distance >> 2) as u32 & 0xff_ffff))
     }
 
+    /// A Thumb call: two halves, the first the higher.
+    fn write_thumb(&mut self, site: &Site) -> Option<u32> {
+        if !site.entry.external {
+            return Some(4);
+        }
+        let code = (self.stored(site)? as u32).rotate_right(16);
+        let distance = (branch_offset(code) as u64).wrapping_add(site.target);
+        let code = with_branch(code, distance.wrapping_sub(self.delta));
+        self.store(site, u64::from(code.rotate_right(16)))
+    }
+
     fn write_arm64(&mut self, site: &Site) -> Option<u32> {
         let stored = self.stored(site)?;
         let code = stored as u32;
@@ -259,7 +284,7 @@ impl Loader {
 }
 
 /// The binary logarithm of what a load or store counts its offset in; zero for additions.
-fn access_size(code: u32) -> u32 {
+pub(crate) fn access_size(code: u32) -> u32 {
     if code & 0x3b00_0000 != 0x3900_0000 {
         return 0;
     }

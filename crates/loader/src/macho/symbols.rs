@@ -179,9 +179,19 @@ impl Loader {
             let name = plain(&symbol.name);
             self.label(place, &name);
             if !self.externals.contains_key(&name) {
-                self.import(&name, symbol.library(), SymbolKind::Label);
-                self.externals.insert(name, place);
+                let import = self.import(&name, symbol.library(), SymbolKind::Label);
+                self.externals.insert(name, (place, import));
             }
+        }
+    }
+
+    /// What is called is a function: that of another file, and the place that stands for it.
+    pub(super) fn mark_called(&mut self, name: &str) {
+        let Some((place, import)) = self.externals.get(&plain(name)).copied() else { return };
+        if self.program.functions.at(place).is_none() {
+            self.program.add_function(import, AddressSet::new());
+            let stub = self.program.add_function(place, one_byte(place)).symbol;
+            self.thunk(place, stub, import);
         }
     }
 

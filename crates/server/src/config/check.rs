@@ -285,6 +285,7 @@ fn opening(command: Command, words: &Words) -> Checked<Opening> {
                 ("auto", LoaderChoice::Auto),
                 ("elf", LoaderChoice::Elf),
                 ("pe", LoaderChoice::Pe),
+                ("coff", LoaderChoice::Coff),
                 ("macho", LoaderChoice::Macho),
                 ("raw", LoaderChoice::Raw),
                 ("hex", LoaderChoice::IntelHex),

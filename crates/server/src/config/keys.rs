@@ -110,7 +110,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "loader",
-        "auto|elf|pe|macho|raw|hex|srec|ar",
+        "auto|elf|pe|coff|macho|raw|hex|srec|ar",
         ALL,
         "File format (default auto: what the first bytes say).",
     ),

@@ -140,14 +140,14 @@ fn thumb_instruction(loader: &mut Loader, site: &Site) -> Outcome {
 
 /// The distance of a Thumb `bl` or `b.w`: sign, two mixed bits, ten and eleven
 /// bits of half words.
-fn branch_offset(code: u32) -> i64 {
+pub(crate) fn branch_offset(code: u32) -> i64 {
     let (sign, j1, j2) = (code >> 26 & 1, code >> 13 & 1, code >> 11 & 1);
     let (i1, i2) = (!(j1 ^ sign) & 1, !(j2 ^ sign) & 1);
     let value = sign << 24 | i1 << 23 | i2 << 22 | (code >> 16 & 0x3ff) << 12 | (code & 0x7ff) << 1;
     sign_extend(u64::from(value), 25)
 }
 
-fn with_branch(code: u32, value: u64) -> u32 {
+pub(crate) fn with_branch(code: u32, value: u64) -> u32 {
     let value = value as u32;
     let sign = value >> 24 & 1;
     let (j1, j2) = (!(value >> 23 ^ sign) & 1, !(value >> 22 ^ sign) & 1);
