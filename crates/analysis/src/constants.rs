@@ -338,7 +338,7 @@ fn purge(program: &Program, function: &Function) -> Option<i32> {
     // Who calls another function last leaves the stack as that one does.
     returned.or_else(|| {
         let calls = code.filter(|(_, i)| i.effective_flow().is_call());
-        calls.last().and_then(|(at, _)| purged_by_callee(program, *at))
+        calls.last().and_then(|(at, _)| purged_by_callee(program, function.entry, *at))
     })
 }
 
@@ -354,15 +354,17 @@ fn purged_by_return(program: &Program, at: Address) -> Option<i32> {
     }
 }
 
-/// What the function that a last call leads to takes off the stack, as far as that is known.
-fn purged_by_callee(program: &Program, at: Address) -> Option<i32> {
+/// What the function that a last call leads to takes off the stack, as far as that is known: Ghidra
+/// looks at functions in the order of their addresses.
+fn purged_by_callee(program: &Program, caller: Address, at: Address) -> Option<i32> {
     let mut callees = program
         .references
         .from(at)
         .filter(|r| r.info.kind.is_flow())
         .filter_map(|r| program.functions.at(r.to));
     let callee = callees.find(|callee| !callee.no_return)?;
-    program.thunked(callee.entry).unwrap_or(callee).stack_purge
+    let callee = program.thunked(callee.entry).unwrap_or(callee);
+    callee.stack_purge.filter(|_| callee.entry < caller)
 }
 
 /// A function with a known prototype and no convention of its own leaves the stack alone.

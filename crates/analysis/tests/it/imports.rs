@@ -39,3 +39,27 @@ fn imports_that_nothing_calls_are_places_of_no_known_kind() {
     let (_, unused) = program.symbols.primary_at(Address::external(4)).expect("keeps its name");
     assert_eq!((&*unused.name, unused.kind), ("unused", SymbolKind::Label));
 }
+
+#[test]
+fn slots_of_32_bit_programs_are_as_wide_as_addresses() {
+    let mut image = Image::new("x86:LE:32:default", "windows");
+    Arc::make_mut(&mut image.program.info).executable_format =
+        "Portable Executable (PE)".to_owned();
+    // mov eax,[402004]; mov eax,[eax]; ret
+    image.block(".text", 0x40_1000, &bytes("a1 04 20 40 00  8b 00 c3"), true);
+    image.block(".idata", SLOTS, &[0; 0x10], false);
+    image.entry(0x40_1000);
+    for (index, name) in ["first", "second"].into_iter().enumerate() {
+        let import = Address::external(index as u64 + 1);
+        image.program.add_label(import, name, program::SymbolId::GLOBAL, SourceType::Imported);
+        let slot = Address::ram(SLOTS + 4 * index as u64);
+        let pointer = image.program.types.builtin("pointer");
+        image.program.define_data(slot, pointer, 4);
+        image.program.add_reference(slot, import, RefType::Data, 0, SourceType::Imported);
+    }
+    let program = image.analysed();
+    let decompiler = decompiler::Decompiler::new();
+    let entry = Address::ram(0x40_1000);
+    let text = decompiler.decompile(&program, entry, &Default::default(), &Default::default()).c;
+    assert!(text.contains("return *(undefined4 *)second_exref;"), "{text}");
+}

@@ -14,21 +14,21 @@ fn frame(program: &Program, at: u64) -> Vec<i64> {
 #[test]
 fn a_last_call_leaves_the_stack_as_its_callee_does() {
     let mut image = Image::new("x86:LE:32:default", "windows");
-    // 1000: sub esp,0xc; mov [esp],1; call 1020; mov [esp],2; add esp,0xc; ret
-    // 1020: jmp 1030 (over 1028, which is called)   1030: ret 4
+    // 1000: ret 4   1008: call 1000; ret   1010: xor eax,eax; jmp 1000 (over 1008, which is called)
+    // 1020: sub esp,0xc; mov [esp],1; call 1010; mov [esp],2; add esp,8; ret
     let code = bytes(
-        "83 ec 0c  c7 04 24 01 00 00 00  e8 11 00 00 00  c7 04 24 02 00 00 00  83 c4 08 c3  90 90 90 \
-         90 90 90  31 c0 eb 0c 90 90 90 90  e8 f3 ff ff ff c3 90 90  c2 04 00",
+        "c2 04 00 90 90 90 90 90  e8 f3 ff ff ff c3 90 90  31 c0 eb ec 90 90 90 90 90 90 90 90 90 90 90 90 \
+         83 ec 0c  c7 04 24 01 00 00 00  e8 e1 ff ff ff  c7 04 24 02 00 00 00  83 c4 08 c3",
     );
     image.block(".text", 0x1000, &code, true);
-    image.entry(0x1000);
-    image.entry(0x1028);
-    image.entry(0x1030);
+    for entry in [0x1000, 0x1008, 0x1020] {
+        image.entry(entry);
+    }
     let program = image.analysed();
-    assert_eq!(frame(&program, 0x1003), [-0xc]);
-    assert_eq!(frame(&program, 0x100f), [-8], "the callee took four bytes away");
     let purge = |at| program.functions.at(Address::ram(at)).and_then(|f| f.stack_purge);
-    assert_eq!((purge(0x1030), purge(0x1020)), (Some(4), Some(4)));
+    assert_eq!((purge(0x1000), purge(0x1010)), (Some(4), Some(4)));
+    assert_eq!(frame(&program, 0x1023), [-0xc]);
+    assert_eq!(frame(&program, 0x102f), [-8], "the callee took four bytes away");
 }
 
 #[test]

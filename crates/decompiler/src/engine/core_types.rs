@@ -39,11 +39,18 @@ const FIXED: [(&str, u32, &str, &str); 29] = [
     ("double", 8, "float", ""),
 ];
 
+/// Marks a type that is as long as its value.
+const PACKED: &str = "packed";
+
 /// The engine's description of its core types for a compiler's sizes.
 pub(crate) fn describe(organization: &DataOrganization) -> String {
     let mut text = String::from("<coretypes><void/>");
     let mut add = |name: &str, size: u32, kind: &str, mark: &str| {
-        let mark = if mark.is_empty() { String::new() } else { format!(" {mark}=\"true\"") };
+        let mark = match mark {
+            "" => String::new(),
+            PACKED => " alignment=\"1\"".to_owned(),
+            mark => format!(" {mark}=\"true\""),
+        };
         let written = write!(
             text,
             "<type name=\"{name}\" size=\"{size}\" metatype=\"{kind}\"{mark} id=\"0\"/>"
@@ -63,7 +70,8 @@ pub(crate) fn describe(organization: &DataOrganization) -> String {
     }
     // Where `long double` is stored in 12 bytes, 10 of them are its value.
     let extended = if organization.long_double == 12 { "longdouble" } else { "float10" };
-    add(extended, 10, "float", "");
+    // Elsewhere it takes just these bytes: conventions pass and return no more of it.
+    add(extended, 10, "float", if extended == "float10" { PACKED } else { "" });
     add("float16", 16, "float", "");
     match organization.wide_char {
         2 => {

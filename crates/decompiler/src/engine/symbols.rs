@@ -18,6 +18,9 @@ use program::{
 use super::Purpose;
 use super::types::{TypeMap, undefined, unknown};
 
+/// Where places in other libraries begin among registers, behind all of them, and how many can be.
+const FIRST_EXTERNAL: u64 = 0x1000_0000;
+const MOST_EXTERNALS: u64 = 0x0fff_ffff;
 /// Namespaces nested deeper than this are cut off.
 const MAX_NAMESPACES: usize = 32;
 
@@ -373,12 +376,15 @@ impl Symbols {
     /// Pointers that the system fills in with places in other libraries. Those have no place
     /// in memory; a space that holds no memory of the program gives them one.
     fn feed_externals(&mut self, architecture: &mut Architecture, program: &Program) -> Result<()> {
-        let Some(space) = architecture.manager.get_space_by_name("OTHER") else { return Ok(()) };
+        // A slot is as wide as addresses of that space are.
+        let wide = self.space.get_addr_size() == 8;
+        let (name, first) = if wide { ("OTHER", 0) } else { ("register", FIRST_EXTERNAL) };
+        let Some(space) = architecture.manager.get_space_by_name(name) else { return Ok(()) };
         let end = Place::new(SpaceId::EXTERNAL, u64::MAX);
         let externals: Vec<Place> =
             program.references.destinations(Place::new(SpaceId::EXTERNAL, 0), end).collect();
         for external in externals {
-            let target = Address::new(space.clone(), external.offset);
+            let target = Address::new(space.clone(), first + (external.offset & MOST_EXTERNALS));
             let name = if program.functions.at(external).is_some() {
                 self.add_function_at(architecture, program, external, &target)?;
                 program.function_name(external)
