@@ -3,8 +3,12 @@
 //! Every entry is looked at a bounded number of times.
 
 mod around;
-pub(crate) mod functions;
+mod base_types;
+mod functions;
 mod load;
+mod members;
+mod names;
+mod registry;
 mod sections;
 mod separate;
 mod source;
@@ -13,7 +17,7 @@ mod symbols;
 mod tables;
 mod types;
 mod units;
-pub(crate) mod variables;
+mod variables;
 
 use crate::pass::{Analysis, Stopped};
 use around::Around;
@@ -21,6 +25,7 @@ use decompiler::Language;
 use gimli::{DebuggingInformationEntry, Dwarf, EndianSlice, EntriesTreeNode, RunTimeEndian};
 use load::{Loaded, Sections};
 use program::{Address, Program};
+use registry::Registry;
 use std::rc::Rc;
 use types::Types;
 use units::Units;
@@ -62,8 +67,9 @@ fn read(analysis: &mut Analysis<'_>, loaded: &Loaded) -> Result<(), Stopped> {
         dwarf
     };
     let units = Units::new(whole(), shared(), shift(analysis.program));
-    read_units(analysis, &units)?;
-    split::read(analysis, &units, &whole(), loaded.path.as_deref())
+    let mut registry = Registry::new(analysis.program);
+    read_units(analysis, &units, &mut registry)?;
+    split::read(analysis, &units, &whole(), loaded.path.as_deref(), &mut registry)
 }
 
 fn borrowed(sections: &Sections, endian: RunTimeEndian) -> Dwarf<Bytes<'_>> {
@@ -80,7 +86,11 @@ fn shift(program: &Program) -> u64 {
 }
 
 /// Reads the units of one file and of those that it speaks of.
-fn read_units(analysis: &mut Analysis<'_>, units: &Units<'_>) -> Result<(), Stopped> {
+fn read_units(
+    analysis: &mut Analysis<'_>,
+    units: &Units<'_>,
+    registry: &mut Registry,
+) -> Result<(), Stopped> {
     let language = analysis.language;
     let opened = units.describing().into_iter().filter_map(|number| units.open(number));
     let mut types: Option<Types<'_, '_>> = None;
@@ -88,11 +98,16 @@ fn read_units(analysis: &mut Analysis<'_>, units: &Units<'_>) -> Result<(), Stop
         if done % STEP == 0 {
             analysis.check()?;
         }
-        let types = types.get_or_insert_with(|| Types::new(units, Rc::clone(&opened)));
+        let types = types
+            .get_or_insert_with(|| Types::new(units, Rc::clone(&opened), std::mem::take(registry)));
         types.enter(analysis.program, Rc::clone(&opened));
+        types.import(analysis.program);
         let Ok(mut tree) = opened.unit.entries_tree(None) else { continue };
         let Ok(root) = tree.root() else { continue };
         walk(analysis.program, language, types, root, &mut Vec::new());
+    }
+    if let Some(types) = types {
+        *registry = types.registry;
     }
     Ok(())
 }

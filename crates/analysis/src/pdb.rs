@@ -236,10 +236,13 @@ fn apply_modules(
         match file.module_info(&module) {
             Ok(Some(info)) => match info.symbols() {
                 Ok(symbols) => {
-                    let Module { functions, statics: mut data } =
+                    let Module { functions, statics: mut data, trampolines } =
                         modules::read(symbols, &applied.frames);
                     for function in &functions {
                         functions::define(applied, analysis.program, function);
+                    }
+                    for place in trampolines {
+                        make_function(applied, analysis.program, place);
                     }
                     statics.append(&mut data);
                 }
@@ -303,10 +306,21 @@ fn apply_publics(applied: &Applied<'_, '_>, program: &mut Program, globals: &Glo
         let Some(at) = applied.address(program, *place) else { continue };
         let name: String = name.chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect();
         put_label(program, at, &name, SymbolId::GLOBAL);
-        let code = program.memory.block_at(at).is_some_and(|block| block.permissions.execute);
-        if *is_function && code {
-            functions::make(program, at);
+        if *is_function {
+            make_function(applied, program, *place);
         }
+    }
+}
+
+/// Makes a place a function if it is in code.
+fn make_function(
+    applied: &Applied<'_, '_>,
+    program: &mut Program,
+    place: PdbInternalSectionOffset,
+) {
+    let Some(at) = applied.address(program, place) else { return };
+    if program.memory.block_at(at).is_some_and(|block| block.permissions.execute) {
+        functions::make(program, at);
     }
 }
 

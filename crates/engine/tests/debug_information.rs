@@ -1,8 +1,9 @@
 //! Debug information in all the ways it is packed: the same program must give the same facts.
 
-use engine::program::{Program, SpaceId, Storage, Symbol};
+use engine::program::data_type::Field;
+use engine::program::{Program, SpaceId, Storage, Symbol, TypeKind};
 use engine::{AnalysisKind, OpenOptions, Session};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -307,4 +308,145 @@ fn a_separate_file_that_does_not_fit_is_told_and_passed_over() {
     let right = folder.path().join(".debug/inventory.linked.debug");
     std::fs::copy(packed("linked.debug"), right).expect("copied");
     assert_eq!(facts(&analysed(&program)), expected());
+}
+
+/// Paths of structures, unions, enumerations, typedefs and functions, each with its size and what
+/// it is of, and members with offset, type and name.
+fn described(program: &Program) -> BTreeMap<String, Vec<String>> {
+    let mut found = BTreeMap::new();
+    for (_, known) in program.types.iter().filter(|(_, t)| t.category.starts_with("/DWARF")) {
+        let length = known.length.unwrap_or(0);
+        let lines = match &known.kind {
+            TypeKind::Struct { fields, .. } | TypeKind::Union { fields } => {
+                let kind = if matches!(known.kind, TypeKind::Union { .. }) {
+                    "union"
+                } else {
+                    "structure"
+                };
+                let line = |f: &Field| {
+                    let bits = f.bits.map(|(low, width)| format!(" {low}+{width}"));
+                    let kind = program.types.name(f.data_type);
+                    format!("{} {kind} {}{}", f.offset, f.name, bits.unwrap_or_default())
+                };
+                let head = format!("{kind} {length}");
+                std::iter::once(head).chain(fields.iter().map(line)).collect()
+            }
+            TypeKind::Enum { values } => {
+                let values = values.iter().map(|(name, value, _)| format!("{name}={value}"));
+                std::iter::once(format!("enum {length}")).chain(values).collect()
+            }
+            TypeKind::Typedef(to) => {
+                let to = program.types.get(*to).map(|t| t.path()).unwrap_or_default();
+                vec![format!("typedef {length} {to}")]
+            }
+            TypeKind::Function(_) => vec!["function".to_owned()],
+            _ => continue,
+        };
+        found.insert(known.path(), lines);
+    }
+    found
+}
+
+/// The same out of what Ghidra says of a sample.
+fn described_by_ghidra(sample: &testkit::truth::Sample) -> BTreeMap<String, Vec<String>> {
+    let dump = sample.program().expect("the dump is read");
+    let mut found = BTreeMap::new();
+    for known in dump.data_types.iter().filter(|t| t.path.starts_with("/DWARF")) {
+        let head = format!("{} {}", known.kind, known.length);
+        let lines = match &*known.kind {
+            "structure" | "union" => std::iter::once(head).chain(known.members()).collect(),
+            "enum" => continue,
+            "typedef" => vec![format!("{head} {}", known.of.as_deref().unwrap_or_default())],
+            "function" => vec!["function".to_owned()],
+            _ => continue,
+        };
+        found.entry(known.path.clone()).or_insert(lines);
+    }
+    found
+}
+
+#[test]
+fn types_are_those_that_ghidra_makes() {
+    let Some(truth) = testkit::truth::Truth::find("types_are_those_that_ghidra_makes") else {
+        return;
+    };
+    for name in ["classes.x64.O0.g", "structs.x64.O0.g", "structs.x64.O2.g", "globals.x64.O2.g"] {
+        let sample = truth.sample(name).expect("a sample");
+        let mut ours = described(&analysed(sample.binary()));
+        ours.retain(|_, lines| !lines[0].starts_with("enum"));
+        let theirs = described_by_ghidra(&sample);
+        assert!(theirs.len() > 10, "{name}: {theirs:?}");
+        assert_eq!(ours, theirs, "{name}");
+    }
+}
+
+fn depot(kind: &str) -> BTreeMap<String, Vec<String>> {
+    described(&analysed(&testkit::fixture(&format!("../debug/depot.{kind}"))))
+}
+
+#[test]
+fn types_of_cpp_are_in_their_namespaces() {
+    let root = "/DWARF/depot.cc";
+    for kind in ["dwarf2", "dwarf4", "dwarf5", "types4", "types5", "clang"] {
+        let found = depot(kind);
+        let of = |path: &str| -> Vec<&str> {
+            let lines = found.get(&format!("{root}/{path}"));
+            let lines = lines.unwrap_or_else(|| panic!("{kind}: {path} among {:#?}", found.keys()));
+            lines.iter().map(String::as_str).collect()
+        };
+        let whole = of("depot/Crate");
+        // What pads the end of a base holds members; a base without members takes no room.
+        let first = ["structure 64", "0 Base super_Base", "13 char more", "14 short weight"];
+        assert_eq!(whole[..4], first, "{kind}");
+        let union = whole[4].strip_prefix("16 ").and_then(|rest| rest.strip_suffix(" field_2"));
+        let union = union.unwrap_or_else(|| panic!("{kind}: {whole:?}"));
+        // Types without a name are called after what is in them and the members that are of them,
+        // if these are in the same unit.
+        let own_units = kind.starts_with("types");
+        let place = if own_units { "" } else { "_for_place" };
+        let place = format!("anon_struct_8_2_947311e6{place}");
+        assert_eq!(whole[5], format!("20 {place} place"), "{kind}");
+        let rest = [
+            "28 uint few 0+3",
+            "28 uint some 3+5",
+            "32 longlong wide 0+40",
+            "40 Mode mode",
+            "48 offset_in_Base_to_int member",
+            "56 Crate * next",
+        ];
+        assert_eq!(whole[6..], rest, "{kind}");
+        let nameless = |name: &str| {
+            let named = |path: &&String| path.rsplit('/').next() == Some(name);
+            let path = found.keys().find(named).unwrap_or_else(|| panic!("{kind}: {name}"));
+            assert!(own_units || *path == format!("{root}/depot/Crate/{name}"), "{path}");
+            &found[path]
+        };
+        assert_eq!(nameless(union)[..2], ["union 4", "0 int whole"], "{kind}");
+        assert_eq!(nameless(&place)[..], ["structure 8", "0 int x", "4 int y"], "{kind}");
+        assert_eq!(of("depot/Kind"), ["enum 1", "Fruit=1", "Tool=200"], "{kind}");
+        assert_eq!(of("depot/Crate/Mode"), ["enum 4", "Off=0", "On=1"], "{kind}");
+        assert_eq!(of("counted/Local"), ["structure 4", "0 int sum"], "{kind}");
+        let stack = ["structure 20", "0 int[4] items", "16 int count"];
+        assert_eq!(of("depot/Stack<int,_4>"), stack, "{kind}");
+        let hidden = found.keys().find(|path| path.ends_with("/Hidden")).expect("it is known");
+        assert!(hidden.starts_with(&format!("{root}/depot/anon_unknown_")), "{kind}: {hidden}");
+        for function in ["depot/priced", "over", "over.conflict", "depot/Stack<int,_4>/push"] {
+            assert_eq!(of(function), ["function"], "{kind}");
+        }
+        assert_eq!(of("Rule"), ["function"], "{kind}");
+        assert_eq!(found["/DWARF/uint32_t"], ["typedef 4 /dword"], "{kind}");
+    }
+}
+
+#[test]
+fn another_analysis_leaves_types_as_they_are() {
+    let path = testkit::fixture("../debug/depot.dwarf5");
+    let session = Session::open(&path, &OpenOptions::default()).expect("the fixture opens");
+    let analysed = || {
+        session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
+        assert!(session.wait_for_analysis(Duration::from_secs(120)));
+        session.snapshot()
+    };
+    let first = described(&analysed());
+    assert_eq!(described(&analysed()), first);
 }

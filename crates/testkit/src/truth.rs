@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 
 pub use dump::{
-    Block, Bookmark, Case, Comment, Data, Decompilation, Field, Frame, Function, JumpTable, Local,
-    Parameter, ProgramDump, ProgramFacts, Reference, Relocation, Returned, StringItem, Symbol,
+    Block, Bookmark, Case, Comment, Data, DataType, Decompilation, Field, Frame, Function,
+    JumpTable, Local, Parameter, ProgramDump, ProgramFacts, Reference, Relocation, Returned,
+    StringItem, Symbol,
 };
 pub use listing::Instruction;
 

@@ -165,13 +165,13 @@ fn parts_of_pdb_files_may_be_announced_larger_than_any_number() {
 #[test]
 fn pdb() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pdb");
-    let examples = ["shop.x64.pdb", "plain.x64.pdb"]
+    let examples = ["shop.x64.pdb", "plain.x64.pdb", "frames.arm64.pdb"]
         .map(|name| std::fs::read(format!("{folder}/{name}")).expect("bytes"));
     run("pdb", 40, &examples);
     // Bytes that stay where they are, so that the pages do too.
     let mut dice = Dice(23);
     for _ in 0..300 {
-        let mut bytes = examples[dice.below(2)].clone();
+        let mut bytes = examples[dice.below(3)].clone();
         for _ in 0..=dice.below(24) {
             let at = dice.below(bytes.len());
             bytes[at] = [0, 0xff, 0x80, dice.next() as u8][dice.below(4)];
@@ -215,14 +215,23 @@ fn debug_fixtures(names: &[&str]) -> Vec<Vec<u8>> {
 
 #[test]
 fn debug() {
-    let names =
-        ["inventory.dwarf2", "inventory.types4", "inventory.types5", "post.lto", "post.clang"];
+    let names = [
+        "inventory.dwarf2",
+        "inventory.types4",
+        "inventory.types5",
+        "post.lto",
+        "post.clang",
+        "depot.dwarf2",
+        "depot.dwarf5",
+        "depot.types4",
+        "depot.clang",
+    ];
     let mut dice = Dice(13);
     for example in debug_fixtures(&names) {
         trials::debug(&example);
         // Code and data come first in all of them.
         let from = 0x3000;
-        (0..120).for_each(|_| trials::debug(&blur(&mut dice, &example, from)));
+        (0..80).for_each(|_| trials::debug(&blur(&mut dice, &example, from)));
     }
 }
 

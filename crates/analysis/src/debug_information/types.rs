@@ -44,41 +44,45 @@ pub(crate) fn alignment(program: &Program, fields: &[Field]) -> u32 {
 }
 
 /// How the functions are called that a pointer leads to.
-pub(crate) struct FunctionShape<'a> {
+pub(crate) struct FunctionShape {
     pub(crate) returned: TypeId,
     /// Names and types.
-    pub(crate) parameters: Vec<(&'a str, TypeId)>,
+    pub(crate) parameters: Vec<(String, TypeId)>,
     pub(crate) convention: Option<Arc<str>>,
     pub(crate) varargs: bool,
 }
 
-impl FunctionShape<'_> {
+impl FunctionShape {
+    /// What such functions are.
+    pub(crate) fn into_type(self) -> FunctionType {
+        let parameters = self.parameters.into_iter();
+        let parameters =
+            parameters.map(|(name, data_type)| SignatureParameter { name: name.into(), data_type });
+        FunctionType {
+            return_type: self.returned,
+            parameters: parameters.collect(),
+            convention: self.convention,
+            varargs: self.varargs,
+            no_return: false,
+        }
+    }
+
     /// Adds its type, named after what such functions take and return and with `ending`.
     pub(crate) fn add(self, program: &mut Program, category: &str, ending: &str) -> TypeId {
-        let FunctionShape { returned, parameters, convention, varargs } = self;
-        let all = std::iter::once(returned).chain(parameters.iter().map(|(_, id)| *id));
-        let words = all
+        let parameters = self.parameters.iter().map(|(_, id)| *id);
+        let words = std::iter::once(self.returned)
+            .chain(parameters)
             .map(|id| program.types.name(id).replace(" *", "_ptr").replace([' ', '[', ']'], "_"));
         let words: Vec<String> = words.collect();
         let name = format!("_func_{}{ending}", words.join("_"));
         let name: String = name.chars().take(LONGEST).collect();
-        let parameters = parameters
-            .into_iter()
-            .map(|(name, data_type)| SignatureParameter { name: name.into(), data_type });
-        let kind = TypeKind::Function(FunctionType {
-            return_type: returned,
-            parameters: parameters.collect(),
-            convention,
-            varargs,
-            no_return: false,
-        });
         program.types.add(DataType {
             category: category.into(),
             name: name.into(),
             length: None,
             alignment: 1,
             description: "".into(),
-            kind,
+            kind: TypeKind::Function(self.into_type()),
             used: true,
         })
     }

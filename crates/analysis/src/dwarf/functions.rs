@@ -3,7 +3,7 @@
 use super::types::Types;
 use super::units::Place;
 use super::{Bytes, DEEPEST, Entry, variables};
-use crate::debug_information::{ToldFunction, is_returned_by_pointer, unused};
+use crate::debug_information::{FunctionShape, ToldFunction, is_returned_by_pointer, unused};
 use decompiler::Language;
 use gimli::{EntriesTreeNode, Operation};
 use program::{
@@ -54,6 +54,8 @@ struct Block {
 struct Content {
     parameters: Vec<Written>,
     this: Option<TypeId>,
+    /// What a function of Go gives back, which it declares among its parameters.
+    results: Vec<TypeId>,
     varargs: bool,
     variables: Vec<Variable>,
     /// Lines about variables without a place, by where their block begins.
@@ -83,7 +85,8 @@ pub(super) fn define<'a>(
     complete(program, types, entry, &mut content);
     take_this(&mut content);
     let void = program.types.builtin("void");
-    let returned = types.of(program, entry).unwrap_or(void);
+    let returned = types.of(program, entry);
+    let returned = returned.or_else(|| first_result(program, &content)).unwrap_or(void);
     if let Some(this) = content.this {
         name_class(program, &function, this);
         let name = types.source.name(entry).unwrap_or_default();
@@ -92,8 +95,48 @@ pub(super) fn define<'a>(
         // What the linker's name says stands in the prototype.
         program.comments.remove(&(at, CommentKind::Plate));
     }
+    add_type(program, types, entry, returned, &content);
     apply(program, language, &function, content, returned);
     name_function(program, types, &function, entry);
+}
+
+/// Keeps the prototype as a type of the function's name.
+fn add_type<'a>(
+    program: &mut Program,
+    types: &mut Types<'_, 'a>,
+    entry: &Entry<'_, 'a>,
+    returned: TypeId,
+    content: &Content,
+) {
+    let at = Place { unit: types.source.here.number, offset: entry.offset() };
+    let naming = types.naming(at);
+    if naming.anonymous || naming.name.is_empty() {
+        return;
+    }
+    let this = content.this.map(|this| ("this".to_owned(), this)).into_iter();
+    let written = content.parameters.iter().enumerate().map(|(index, parameter)| {
+        let name = match &*parameter.name {
+            "" => format!("param_{index}"),
+            name => name.to_owned(),
+        };
+        (name, parameter.data_type)
+    });
+    let shape = FunctionShape {
+        returned,
+        parameters: this.chain(written).collect(),
+        convention: content.this.map(|_| "__thiscall".into()),
+        varargs: content.varargs,
+    };
+    let category = types.category_of_function(at, &naming);
+    types.add_function(program, &naming, category, shape.into_type());
+}
+
+/// What the first register with results holds. The others have no place in a prototype.
+fn first_result(program: &Program, content: &Content) -> Option<TypeId> {
+    let first = *content.results.first()?;
+    let register = program.types.organization().pointer;
+    let fits = program.types.length(first).is_some_and(|length| length <= register);
+    Some(if fits { first } else { program.types.undefined(register) })
 }
 
 /// The function at a place; one that is not known yet is made, its body is found later.
@@ -297,6 +340,9 @@ fn parameter<'a>(
     block: Block,
 ) {
     let written = written(program, types, entry);
+    if types.source.flag(entry, gimli::DW_AT_variable_parameter) && types.source.is_go() {
+        return content.results.push(written.data_type);
+    }
     let place = stack_place(types, entry, block).filter(|offset| *offset < 0);
     if let Some(offset) = place.filter(|_| !written.name.is_empty()) {
         let (name, data_type) = (format!("{}_local", written.name), written.data_type);
@@ -356,7 +402,7 @@ fn apply(
     returned: TypeId,
 ) {
     let entry = function.entry;
-    let Content { parameters, this, varargs, variables, unplaced } = content;
+    let Content { parameters, this, varargs, variables, unplaced, .. } = content;
     let convention = match (this, parameters.is_empty()) {
         (Some(_), _) if language.convention("__thiscall").is_some() => Some("__thiscall"),
         (_, false) => language.default_convention(),

@@ -2,9 +2,8 @@
 
 use super::units::{Opened, Place, Units};
 use super::{Bytes, Entry};
-use gimli::{AttributeValue, DwAt, EntriesTreeNode, Expression};
+use gimli::{AttributeValue, DwAt, EntriesTreeNode, Expression, Operation};
 use program::Address;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Entries that speak of one another in a chain.
@@ -71,6 +70,43 @@ impl<'u, 'a> Source<'u, 'a> {
         self.attribute(entry, gimli::DW_AT_name)?.text()
     }
 
+    /// A text of an entry, or of the one that it stands for or completes.
+    pub(super) fn attribute_text(&self, entry: &Entry<'_, 'a>, name: DwAt) -> Option<String> {
+        Some(self.attribute(entry, name)?.text()?.replace(' ', "_"))
+    }
+
+    /// The entry that declares what the one at a place stands for or completes.
+    pub(super) fn declaration(&self, at: Place, entry: &Entry<'_, 'a>) -> Place {
+        let mut found = at;
+        let mut next = self.original(entry);
+        for _ in 0..CHAIN {
+            let Some(at) = next else { break };
+            found = at;
+            let Some(unit) = self.units.open(at.unit) else { break };
+            let Ok(other) = unit.unit.entry(at.offset) else { break };
+            next = original(self.units, &unit, &other);
+        }
+        found
+    }
+
+    /// The offset of a member in bytes. Nothing inside if it has none of its own, nothing at all if
+    /// only the object itself can tell it.
+    pub(super) fn member_place(&self, entry: &Entry<'_, 'a>) -> Option<Option<u64>> {
+        let Some(found) = self.attribute(entry, gimli::DW_AT_data_member_location) else {
+            return Some(None);
+        };
+        if let Some(number) = found.value.udata_value() {
+            return Some(Some(number));
+        }
+        let expression = found.value.exprloc_value()?;
+        let mut operations = expression.operations(found.unit.unit.encoding());
+        match (operations.next(), operations.next()) {
+            (Ok(Some(Operation::PlusConstant { value })), Ok(None)) => Some(Some(value)),
+            (Ok(Some(Operation::UnsignedConstant { value })), Ok(None)) => Some(Some(value)),
+            _ => None,
+        }
+    }
+
     /// The name of an entry, as Ghidra spells it.
     pub(super) fn name(&self, entry: &Entry<'_, 'a>) -> Option<String> {
         Some(self.plain_name(entry)?.replace(' ', "_"))
@@ -85,21 +121,6 @@ impl<'u, 'a> Source<'u, 'a> {
     pub(super) fn announced(&self, entry: &Entry<'_, 'a>) -> Option<Place> {
         let value = entry.attr_value(gimli::DW_AT_signature).ok()??;
         self.units.place(&self.here, &value)
-    }
-
-    /// The names that typedefs of the unit give to what they stand for.
-    pub(super) fn given_names(&self) -> HashMap<Place, String> {
-        let mut given = HashMap::new();
-        let mut entries = self.here.unit.entries();
-        while let Ok(Some((_, entry))) = entries.next_dfs() {
-            if entry.tag() == gimli::DW_TAG_typedef
-                && let Some(name) = self.name(entry)
-                && let Some(at) = self.type_of(entry)
-            {
-                given.entry(at).or_insert(name);
-            }
-        }
-        given
     }
 
     pub(super) fn number(&self, entry: &Entry<'_, 'a>, name: DwAt) -> Option<u64> {
@@ -159,6 +180,14 @@ impl<'u, 'a> Source<'u, 'a> {
     /// Where what the file speaks of is in the program.
     pub(super) fn shifted(&self, stated: u64) -> Address {
         Address::ram(stated.wrapping_add(self.units.shift))
+    }
+
+    /// Whether the unit was written in Go.
+    pub(super) fn is_go(&self) -> bool {
+        let root = gimli::UnitOffset(self.here.unit.header.size_of_header());
+        let Ok(root) = self.here.unit.entry(root) else { return false };
+        let language = root.attr_value(gimli::DW_AT_language);
+        matches!(language, Ok(Some(AttributeValue::Language(gimli::DW_LANG_Go))))
     }
 
     /// The expression of an attribute that holds at a place: the only one, or the one of a list

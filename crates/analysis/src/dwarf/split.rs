@@ -3,6 +3,7 @@
 //! A part is known by its id. Each is read at most once, and of the files only one at a time is held.
 
 use super::load::{package_sections, split_sections, warn};
+use super::registry::Registry;
 use super::sections::Expander;
 use super::tables::List;
 use super::units::Units;
@@ -48,17 +49,18 @@ pub(super) fn read<'a>(
     units: &Units<'a>,
     dwarf: &Dwarf<Bytes<'a>>,
     from: Option<&str>,
+    registry: &mut Registry,
 ) -> Result<(), Stopped> {
     let left = units.skeletons();
     if left.is_empty() {
         return Ok(());
     }
     let total = left.len();
-    let left = read_package(analysis, units, dwarf, from, left)?;
+    let left = read_package(analysis, units, dwarf, from, left, registry)?;
     let mut missing = Missing::default();
     for (path, skeletons) in by_file(analysis.files, left, &mut missing) {
         analysis.check()?;
-        read_file(analysis, units, dwarf, &path, skeletons, &mut missing)?;
+        read_file(analysis, (units, registry), dwarf, &path, skeletons, &mut missing)?;
     }
     let mut warnings = missing.other;
     if let Some(first) = missing.names.first() {
@@ -94,6 +96,7 @@ fn read_package<'a>(
     dwarf: &Dwarf<Bytes<'a>>,
     from: Option<&str>,
     mut left: Skeletons,
+    registry: &mut Registry,
 ) -> Result<Skeletons, Stopped> {
     let endian = endian(analysis.program);
     for path in analysis.files.candidates(&Sought::Package { from }) {
@@ -110,7 +113,7 @@ fn read_package<'a>(
             continue;
         };
         warn(analysis.program, expander.warnings);
-        let read = read_packed(analysis, units, dwarf, &package, &left)?;
+        let read = read_packed(analysis, units, dwarf, &package, &left, registry)?;
         left.retain(|id, _| !read.contains(id));
     }
     Ok(left)
@@ -123,6 +126,7 @@ fn read_packed<'p>(
     dwarf: &Dwarf<Bytes<'p>>,
     package: &'p DwarfPackage<Bytes<'p>>,
     skeletons: &Skeletons,
+    registry: &mut Registry,
 ) -> Result<HashSet<u64>, Stopped> {
     let mut ordered: Vec<_> = skeletons.iter().collect();
     ordered.sort_unstable_by_key(|(_, skeleton)| skeleton.number);
@@ -131,7 +135,8 @@ fn read_packed<'p>(
         analysis.check()?;
         let Ok(Some(part)) = package.find_cu(gimli::DwoId(*id), dwarf) else { continue };
         let skeletons = Skeletons::from([(*id, with_files(units, skeleton.clone()))]);
-        read_units(analysis, &Units::split(part, skeletons, Some(package), units.shift))?;
+        let parts = Units::split(part, skeletons, Some(package), units.shift);
+        read_units(analysis, &parts, registry)?;
         read.insert(*id);
     }
     Ok(read)
@@ -165,7 +170,7 @@ fn by_file(
 /// Reads the parts that a file holds.
 fn read_file(
     analysis: &mut Analysis<'_>,
-    units: &Units<'_>,
+    (units, registry): (&Units<'_>, &mut Registry),
     dwarf: &Dwarf<Bytes<'_>>,
     path: &str,
     skeletons: Skeletons,
@@ -192,5 +197,5 @@ fn read_file(
              belongs to another build"
         ));
     }
-    read_units(analysis, &parts)
+    read_units(analysis, &parts, registry)
 }

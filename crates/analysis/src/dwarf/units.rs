@@ -5,6 +5,8 @@
 //! and only as much of them as the sections can hold without overlaps.
 
 use super::Bytes;
+use super::names::Outline;
+use super::source::Source;
 use super::split::{Skeleton, Skeletons};
 use super::tables::{Abbreviated, Lines, List};
 use gimli::{
@@ -52,7 +54,7 @@ pub(super) struct Opened<'a> {
     stated: Option<DebugLineOffset>,
     /// The unit of the program that this one, from a split file, belongs to.
     skeleton: Option<Skeleton>,
-    given: OnceCell<HashMap<Place, String>>,
+    outline: OnceCell<Outline>,
 }
 
 /// Units of files that speak of one another.
@@ -283,8 +285,7 @@ fn open<'a>(
             unit.rnglists_base = skeleton.rnglists_base;
         }
     }
-    let given = OnceCell::new();
-    Some(Opened { number, unit, file, stated, skeleton, given })
+    Some(Opened { number, unit, file, stated, skeleton, outline: OnceCell::new() })
 }
 
 /// Where the first entry of a unit is.
@@ -327,12 +328,9 @@ impl<'a> Opened<'a> {
         Some((self.unit.dwo_id?.0, skeleton))
     }
 
-    /// The names that typedefs of this unit give to what they stand for; made when first asked for.
-    pub(super) fn given(
-        &self,
-        make: impl FnOnce() -> HashMap<Place, String>,
-    ) -> &HashMap<Place, String> {
-        self.given.get_or_init(make)
+    /// What one look at all entries tells of them; made when first asked for.
+    pub(super) fn outline(&self, source: &Source<'_, 'a>) -> &Outline {
+        self.outline.get_or_init(|| Outline::of(source))
     }
 
     /// The name of the file that holds the entries of this unit, if they were split off.

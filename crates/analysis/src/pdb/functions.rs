@@ -74,6 +74,7 @@ fn locals(
     let mut found = Vec::new();
     for (index, variable) in told.variables.iter().enumerate() {
         let Variable { name, place, .. } = variable;
+        let place = place.filter(|_| variable.parameter || !told.is_realigned());
         let place = place.and_then(|(register, offset)| frame.place(register, offset));
         let Some(offset) = place.filter(|offset| *offset < 0 && !name.is_empty()) else {
             continue;

@@ -3,18 +3,30 @@
 use super::records::{Member, Record};
 use super::types::{Types, new_type, text};
 use crate::debug_information::{alignment, member};
-use program::data_type::Field;
+use program::data_type::{Builtin, Field};
 use program::{Program, TypeId, TypeKind};
 use std::sync::Arc;
 
 /// Members that may share their bytes with others: those of larger types are taken as they come.
 const MOST_OVERLAPS: usize = 1 << 12;
 
-/// The values of an enumeration.
-pub(super) fn values(types: &Types<'_>, list: u32) -> Vec<(Arc<str>, i64, Arc<str>)> {
+/// The values of an enumeration over a type.
+pub(super) fn values(
+    types: &Types<'_>,
+    program: &Program,
+    below: TypeId,
+    list: u32,
+) -> Vec<(Arc<str>, i64, Arc<str>)> {
+    let bits = program.types.length(below).unwrap_or(8).clamp(1, 8) * 8;
+    let signed = matches!(program.types.as_builtin(below), Some(Builtin::Signed | Builtin::Char));
+    // Compilers write negative values as large ones, too.
+    let cut = |value: i64| match signed {
+        true => value << (64 - bits) >> (64 - bits),
+        false => ((value as u64) << (64 - bits) >> (64 - bits)) as i64,
+    };
     let members = types.records.members(list);
     let named = members.iter().filter_map(|member| match member {
-        Member::Value { name, value } => Some((text(name).into(), *value, "".into())),
+        Member::Value { name, value } => Some((text(name).into(), cut(*value), "".into())),
         _ => None,
     });
     let mut values: Vec<(Arc<str>, i64, Arc<str>)> = named.collect();

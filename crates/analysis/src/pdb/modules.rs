@@ -48,6 +48,8 @@ pub(super) struct Static {
 pub(super) struct Module {
     pub(super) functions: Vec<Function>,
     pub(super) statics: Vec<Static>,
+    /// Jumps that a linker put before functions, and where these are.
+    pub(super) trampolines: Vec<PdbInternalSectionOffset>,
 }
 
 enum Scope {
@@ -145,6 +147,7 @@ fn take(
             data_type: Some(data.type_index.0),
             function: inside,
         }),
+        SymbolData::Trampoline(jump) => module.trampolines.extend([jump.thunk, jump.target]),
         SymbolData::Label(label) => module.statics.push(Static {
             place: label.offset,
             name: text(label.name.as_bytes()),
@@ -160,6 +163,12 @@ fn take(
 }
 
 impl Function {
+    /// Whether locals are counted from elsewhere than parameters: from where the stack was aligned
+    /// to, which nothing tells before the program runs.
+    pub(super) fn is_realigned(&self) -> bool {
+        matches!(self.bases, (Some(locals), Some(parameters)) if locals != parameters)
+    }
+
     fn take(&mut self, data: &SymbolData<'_>, frames: &Frames) {
         match data {
             SymbolData::FrameProcedure(frame) => {

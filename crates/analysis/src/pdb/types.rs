@@ -220,9 +220,11 @@ impl<'r> Types<'r> {
         let Some(Record::Tag(tag)) = self.records.get(index) else { return };
         let Some(old) = program.types.get(id).cloned() else { return };
         let (kind, alignment) = match tag.kind {
-            TagKind::Enum(_) => {
+            TagKind::Enum(below) => {
+                let below = self.at(program, below, depth + 1);
                 let alignment = old.length.unwrap_or(1).min(8);
-                (TypeKind::Enum { values: members::values(self, tag.fields) }, alignment)
+                let values = members::values(self, program, below, tag.fields);
+                (TypeKind::Enum { values }, alignment)
             }
             TagKind::Union => {
                 let fields = members::fields(self, program, tag.fields, depth);
@@ -297,8 +299,8 @@ impl<'r> Types<'r> {
     }
 
     fn function(&self, program: &mut Program, prototype: &Prototype) -> TypeId {
-        let this = prototype.this.map(|this| ("this", this)).into_iter();
-        let written = prototype.parameters.iter().map(|id| ("", *id));
+        let this = prototype.this.map(|this| ("this".to_owned(), this)).into_iter();
+        let written = prototype.parameters.iter().map(|id| (String::new(), *id));
         let shape = FunctionShape {
             returned: prototype.returned,
             parameters: this.chain(written).collect(),

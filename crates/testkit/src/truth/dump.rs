@@ -30,6 +30,38 @@ pub struct ProgramDump {
     pub relocations: Vec<Relocation>,
     /// Names of the external libraries.
     pub external_libraries: Vec<String>,
+    /// Data types of the program.
+    pub data_types: Vec<DataType>,
+}
+
+/// A data type.
+#[derive(Debug, Clone, Deserialize)]
+pub struct DataType {
+    /// Category and name.
+    pub path: String,
+    /// `structure`, `union`, `enum`, `typedef`, `function`, `pointer`, `array` and others.
+    pub kind: String,
+    /// Bytes; -1 when it has no size.
+    pub length: i64,
+    /// The path of what a typedef, a pointer or an array is of.
+    pub of: Option<String>,
+    /// Members: offset, type, length, name, comment and, of bit-fields, their place.
+    #[serde(default)]
+    fields: Vec<Vec<serde_json::Value>>,
+}
+
+impl DataType {
+    /// Members as `offset type name`, bit-fields with their lowest bit and their width.
+    pub fn members(&self) -> impl Iterator<Item = String> {
+        self.fields.iter().map(|field| {
+            let text = |index: usize| field.get(index).and_then(|part| part.as_str());
+            let kind = text(1).and_then(|kind| kind.split(':').next()).unwrap_or_default();
+            let bits = text(5).and_then(|bits| bits.strip_prefix("bits:"));
+            let bits = bits.map(|bits| format!(" {}", bits.replace(':', "+")));
+            let offset = field.first().and_then(|offset| offset.as_u64()).unwrap_or_default();
+            format!("{offset} {kind} {}{}", text(3).unwrap_or_default(), bits.unwrap_or_default())
+        })
+    }
 }
 
 /// The program as a whole.
