@@ -33,7 +33,10 @@ impl Program {
             .parameters
             .iter()
             .enumerate()
-            .map(|(at, p)| format!("{} {}", self.types.name(p.data_type), parameter_name(p, at)))
+            .map(|(at, p)| {
+                let name = parameter_name(&signature.parameters, at);
+                format!("{} {name}", self.types.name(p.data_type))
+            })
             .collect();
         if signature.varargs {
             parameters.push("...".to_owned());
@@ -78,12 +81,15 @@ impl Program {
     }
 }
 
-/// A parameter's name, or the one it bears while it has none.
-pub fn parameter_name(parameter: &Parameter, ordinal: usize) -> String {
-    if parameter.name.is_empty() {
-        format!("param_{}", ordinal + 1)
-    } else {
-        parameter.name.to_string()
+/// The name of the parameter at a place, or the one it bears while it has none: those that the
+/// calling convention adds are not counted.
+pub fn parameter_name(parameters: &[Parameter], ordinal: usize) -> String {
+    match parameters.get(ordinal) {
+        Some(parameter) if !parameter.name.is_empty() => parameter.name.to_string(),
+        _ => {
+            let before = parameters.iter().take(ordinal).filter(|before| !before.automatic);
+            format!("param_{}", before.count() + 1)
+        }
     }
 }
 
@@ -108,6 +114,15 @@ mod tests {
             automatic: false,
             id: 1,
         }
+    }
+
+    #[test]
+    fn parameters_without_names_are_counted_without_those_of_the_convention() {
+        let mut p = program();
+        let this = Parameter { automatic: true, ..parameter(&mut p, "this", "int") };
+        let all = [this, parameter(&mut p, "", "int"), parameter(&mut p, "", "int")];
+        let names: Vec<String> = (0..all.len()).map(|at| parameter_name(&all, at)).collect();
+        assert_eq!(names, ["this", "param_1", "param_2"]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod result;
 mod symbols;
 mod tokens;
 mod types;
+mod undefined;
 mod update;
 mod variables;
 mod watch;
@@ -81,6 +82,13 @@ struct Scene<'a> {
     function: &'a Function,
     /// Parameters that its convention has no place for.
     unplaced: usize,
+}
+
+/// What comes of running the engine once.
+enum Attempt {
+    Done(Box<(Decompilation, Depends)>),
+    /// It may take numbers for pointers to these places, when it is told of them.
+    Undefined(Vec<Place>),
 }
 
 /// What an engine is for: how much of the program it is told.
@@ -235,10 +243,42 @@ impl Engine {
         limits: &Limits,
         cancel: &Arc<AtomicBool>,
     ) -> Result<(Decompilation, Depends)> {
+        let attempt = self.attempt(program, entry, limits, cancel, &[])?;
+        match attempt {
+            Attempt::Done(done) => Ok(*done),
+            Attempt::Undefined(places) => {
+                match self.attempt(program, entry, limits, cancel, &places)? {
+                    Attempt::Done(done) => Ok(*done),
+                    Attempt::Undefined(_) => {
+                        Err(Error::Lowlevel("places were asked for twice".into()))
+                    }
+                }
+            }
+        }
+    }
+
+    fn attempt(
+        &mut self,
+        program: &Program,
+        entry: Place,
+        limits: &Limits,
+        cancel: &Arc<AtomicBool>,
+        undefined: &[Place],
+    ) -> Result<Attempt> {
         let tokens = Arc::clone(&self.tokens);
         let memory = Arc::clone(&self.memory);
         self.run(program, entry, limits, cancel, |data, architecture, scene| {
+            scene.symbols.feed_undefined(architecture, program, undefined)?;
             perform(data, architecture, scene.watch)?;
+            if undefined.is_empty() {
+                let places = undefined::pointed_to(data, program, scene.symbols);
+                if !places.is_empty() {
+                    return Ok(Attempt::Undefined(places));
+                }
+            }
+            // Only now: to the engine, a number that equals the place of a label is a pointer.
+            scene.symbols.feed_inner_labels(architecture, program, scene.function)?;
+            variables::name_parts_of_registers(data, architecture)?;
             variables::name_variables(data, architecture, program, scene.function)?;
             edits::feed_comments(architecture, program, scene.symbols, scene.function);
             tokens.lock().clear();
@@ -254,7 +294,7 @@ impl Engine {
             // The first of two attempts read bytes as well, and had to be given up for them.
             let reads = memory.take_reads();
             let depends = Depends::collect(data, architecture, program, scene.function, &reads);
-            Ok((out, depends))
+            Ok(Attempt::Done(Box::new((out, depends))))
         })
     }
 
@@ -485,7 +525,6 @@ fn tell(
     let unplaced = prototype::feed(data, architecture, program, types, known)?;
     edits::feed_locals(data, architecture, program, types, symbols, function)?;
     edits::feed_flow(data, program, symbols, function)?;
-    symbols.feed_inner_labels(architecture, program, function)?;
     Ok(unplaced)
 }
 

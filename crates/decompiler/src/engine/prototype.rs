@@ -7,7 +7,8 @@ use ghidra_decompiler::fspec::{
     ModelId, ParameterPieces, ProtoModel, PrototypePieces, assign_storage_glb,
 };
 use ghidra_decompiler::funcdata::Funcdata;
-use program::{Function, Program, Signature, SourceType, SpaceId, Storage};
+use ghidra_decompiler::types::{TypeId as EngineType, TypeMetatype};
+use program::{Function, Program, Signature, SourceType, SpaceId, Storage, TypeId, TypeKind};
 
 use super::types::TypeMap;
 use super::variables::has_names_only;
@@ -91,6 +92,11 @@ pub(crate) fn feed(
     Ok(unplaced)
 }
 
+/// Whether nothing is known about a result, not even its size.
+fn is_open(program: &Program, returned: TypeId) -> bool {
+    program.types.get(returned).is_none_or(|known| &*known.name == "undefined")
+}
+
 /// The model of functions whose parameters are known but not how they are passed.
 fn unknown_model(architecture: &mut Architecture) -> Result<ModelId> {
     const NAME: &str = "unknown";
@@ -123,11 +129,16 @@ fn feed_signature(
         innames: Vec::new(),
         first_var_arg_slot: -1,
     };
+    let mut meant = Vec::new();
     for parameter in written.clone() {
-        pieces.intypes.push(types.get(architecture, &program.types, parameter.data_type)?);
+        let data_type = types.get(architecture, &program.types, parameter.data_type)?;
+        meant.push(data_type);
+        let passed = passed_as(architecture, program, parameter.data_type)?.unwrap_or(data_type);
+        pieces.intypes.push(passed);
         pieces.innames.push(parameter.name.to_string());
     }
     let unplaced = leave_out_unplaced(&mut pieces, architecture)?;
+    meant.truncate(pieces.intypes.len());
     if signature.varargs {
         pieces.first_var_arg_slot = i32::try_from(pieces.intypes.len()).unwrap_or(i32::MAX);
     }
@@ -136,26 +147,63 @@ fn feed_signature(
     // Known parameters keep the model, known or not, as they are.
     let locked = signature.convention.is_some() || prototype.is_input_locked(architecture);
     prototype.set_model_lock(locked);
-    if set.is_ok() && program.types.is_undefined(signature.return_type) {
+    if set.is_ok() && is_open(program, signature.return_type) {
         prototype.set_output_lock(false, architecture);
     }
     if set.is_ok() && takes_anything {
         prototype.set_input_lock(false, architecture);
     }
-    if set.is_ok() && signature.custom_storage {
-        for (index, parameter) in written.enumerate() {
-            let Some(address) = place(architecture, &parameter.storage) else { continue };
+    if set.is_ok() {
+        for (index, (parameter, data_type)) in written.zip(meant).enumerate() {
+            let differs = pieces.intypes[index] != data_type;
+            let number = i32::try_from(index).unwrap_or(i32::MAX);
+            let set_by_hand = signature.custom_storage.then_some(&parameter.storage);
+            let address = match set_by_hand.and_then(|storage| place(architecture, storage)) {
+                Some(address) => address,
+                None if differs => match prototype.get_param(number, architecture) {
+                    Some(known) => known.get_address(architecture),
+                    None => continue,
+                },
+                None => continue,
+            };
             let piece = ParameterPieces {
                 addr: address,
-                tp: pieces.intypes.get(index).copied(),
+                tp: Some(data_type),
                 flags: ParameterPieces::TYPELOCK | ParameterPieces::NAMELOCK,
             };
-            let index = i32::try_from(index).unwrap_or(i32::MAX);
-            prototype.set_param(index, &parameter.name, &piece, architecture)?;
+            prototype.set_param(number, &parameter.name, &piece, architecture)?;
         }
     }
     *data.get_func_proto_mut() = prototype;
     set.map(|()| unplaced)
+}
+
+/// The type by which a value is passed whose own the engine cannot look into: it sees nothing of
+/// fields that are less than a byte.
+fn passed_as(
+    architecture: &mut Architecture,
+    program: &Program,
+    data_type: TypeId,
+) -> Result<Option<EngineType>> {
+    let known = program.types.get(program.types.resolve(data_type));
+    let Some(TypeKind::Struct { fields, .. }) = known.map(|known| &known.kind) else {
+        return Ok(None);
+    };
+    let length = known.and_then(|known| known.length).unwrap_or(0);
+    if !(1..=16).contains(&length) || fields.iter().all(|field| field.bits.is_none()) {
+        return Ok(None);
+    }
+    let factory = architecture.types_mut()?;
+    let (element, count) = match length {
+        1 | 2 | 4 | 8 => (length, 1),
+        _ => (1, length),
+    };
+    let size = |number: u32| i32::try_from(number).unwrap_or(1);
+    let element = factory.get_base(size(element), TypeMetatype::Uint)?;
+    match count {
+        1 => Ok(Some(element)),
+        _ => factory.get_type_array(size(count), element).map(Some),
+    }
 }
 
 /// Takes out the parameters from the first one on that the convention has no place for, which the

@@ -11,8 +11,8 @@ use ghidra_decompiler::types::{TypeId as EngineType, TypeMetatype};
 use ghidra_decompiler::varnode::Varnode;
 use program::data_type::Builtin;
 use program::{
-    Address as Place, AddressRange, CodeUnit, DataTypes, DataUnit, Function, Program, SpaceId,
-    SymbolId, SymbolKind, TypeId, TypeKind,
+    Address as Place, AddressRange, CodeUnit, DataTypes, DataUnit, Function, Program, RefType,
+    SpaceId, SymbolId, SymbolKind, TypeId, TypeKind,
 };
 
 use super::Purpose;
@@ -23,6 +23,9 @@ const FIRST_EXTERNAL: u64 = 0x1000_0000;
 const MOST_EXTERNALS: u64 = 0x0fff_ffff;
 /// Namespaces nested deeper than this are cut off.
 const MAX_NAMESPACES: usize = 32;
+
+/// References to a place that are looked at.
+const MAX_USES: usize = 100;
 
 /// The engine's symbols for a program's places.
 pub(crate) struct Symbols {
@@ -109,6 +112,10 @@ impl Symbols {
         let known = [self.functions.remove(&place), self.places.remove(&place)];
         for symbol in known.into_iter().flatten() {
             let database = architecture.symboltab_mut()?;
+            let entry = database.symbol(symbol).get_map_entry_index(0);
+            let size = u64::try_from(database.entry(entry).get_size()).unwrap_or(1);
+            self.set_written(architecture, program, place, size, false)?;
+            let database = architecture.symboltab_mut()?;
             let scope = database.symbol(symbol).get_scope();
             database.scope_remove_symbol(scope, symbol);
         }
@@ -140,6 +147,44 @@ impl Symbols {
             }
         }
         program.protected.ranges().iter().for_each(|range| set(Varnode::READONLY, range));
+        Ok(())
+    }
+
+    /// What is written to is not constant, whatever the permissions of its block say.
+    fn feed_written(
+        &self,
+        architecture: &mut Architecture,
+        program: &Program,
+        place: Place,
+        length: u64,
+    ) -> Result<()> {
+        let mut uses = program.references.to(place).take(MAX_USES);
+        if uses.any(|reference| matches!(reference.info.kind, RefType::Write | RefType::ReadWrite))
+        {
+            self.set_written(architecture, program, place, length, true)?;
+        }
+        Ok(())
+    }
+
+    fn set_written(
+        &self,
+        architecture: &mut Architecture,
+        program: &Program,
+        place: Place,
+        length: u64,
+        written: bool,
+    ) -> Result<()> {
+        let constant = program.protected.contains(place)
+            || program.memory.block_at(place).is_some_and(|block| !block.permissions.write);
+        let range = AddressRange::with_length(place, length.max(1)).filter(|_| constant);
+        let Some(range) = range else { return Ok(()) };
+        let manager = architecture.manager.clone();
+        let database = architecture.symboltab_mut()?;
+        let range = Range::new(self.space.clone(), range.start.offset, range.end.offset);
+        match written {
+            true => database.clear_property_range(Varnode::READONLY, &range, &manager),
+            false => database.set_property_range(Varnode::READONLY, &range, &manager),
+        }
         Ok(())
     }
 
@@ -255,6 +300,7 @@ impl Symbols {
     ) -> Result<()> {
         let label = program.label_at(address).or_else(|| program.synthetic_label(address));
         let Some(name) = label else { return Ok(()) };
+        self.feed_written(architecture, program, address, u64::from(unit.length))?;
         let data_type = data_type(architecture, program, types, unit)?;
         let undefined = is_undefined(&program.types, unit.data_type);
         let namespace = program.symbols.primary_at(address).map(|(_, symbol)| symbol.parent);
@@ -272,25 +318,9 @@ impl Symbols {
         typed: bool,
     ) -> Result<()> {
         let place = self.address(address);
-        let nowhere = Address::invalid();
-        let name = engine_name(name);
-        let entry = Database::scope_add_symbol_at(
-            architecture,
-            scope,
-            &name,
-            Some(data_type),
-            &place,
-            &nowhere,
-        )?;
-        let flags = if typed { Varnode::NAMELOCK | Varnode::TYPELOCK } else { Varnode::NAMELOCK };
-        let Architecture { symboltab, types, .. } = architecture;
-        if let (Some(database), Some(types)) = (symboltab.as_deref_mut(), types.as_deref()) {
-            let symbol = database.entry(entry).get_symbol();
-            let size = u64::try_from(database.entry(entry).get_size()).unwrap_or(1);
-            database.scope_set_attribute(types, scope, symbol, flags);
-            self.own(database, scope, &place, size);
-            self.places.insert(address, symbol);
-        }
+        let (symbol, size) = enter(architecture, scope, &place, name, data_type, typed)?;
+        self.own(architecture.symboltab_mut()?, scope, &place, size);
+        self.places.insert(address, symbol);
         Ok(())
     }
 
@@ -315,7 +345,7 @@ impl Symbols {
             Some(_) => {}
             None => {
                 let nowhere = !program.memory.contains(place);
-                let unknown = || format!("UNK_{}", program.address_in_name(place));
+                let unknown = || unknown_name(program, place);
                 let stored = program.symbols.primary_at(place).is_some();
                 let name = match nowhere && !stored {
                     true => Some(unknown()),
@@ -323,11 +353,32 @@ impl Symbols {
                 };
                 let Some(name) = name else { return Ok(()) };
                 let scope = self.scope(architecture, program, namespace)?;
+                self.feed_written(architecture, program, place, 1)?;
                 let byte = undefined(architecture)?;
                 self.add_place(architecture, scope, place, &name, byte, false)?;
             }
         }
         Ok(())
+    }
+
+    /// Names places where nothing is defined, for one run.
+    pub(crate) fn feed_undefined(
+        &self,
+        architecture: &mut Architecture,
+        program: &Program,
+        places: &[Place],
+    ) -> Result<()> {
+        for place in places {
+            let byte = undefined(architecture)?;
+            let name = unknown_name(program, *place);
+            enter(architecture, self.global, &self.address(*place), &name, byte, false)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a place has a symbol of its own here.
+    pub(crate) fn is_named(&self, place: Place) -> bool {
+        self.places.contains_key(&place) || self.functions.contains_key(&place)
     }
 
     fn add_code_label(
@@ -431,6 +482,41 @@ impl Symbols {
         added.into_iter().for_each(|symbol| database.scope_remove_symbol(global, symbol));
         Ok(())
     }
+}
+
+/// The name of a place where nothing is defined and nothing refers to.
+fn unknown_name(program: &Program, place: Place) -> String {
+    format!("UNK_{}", program.address_in_name(place))
+}
+
+/// Adds the symbol of a place; its size with it.
+fn enter(
+    architecture: &mut Architecture,
+    scope: ScopeId,
+    place: &Address,
+    name: &str,
+    data_type: EngineType,
+    typed: bool,
+) -> Result<(EngineSymbol, u64)> {
+    let nowhere = Address::invalid();
+    let name = engine_name(name);
+    let entry = Database::scope_add_symbol_at(
+        architecture,
+        scope,
+        &name,
+        Some(data_type),
+        place,
+        &nowhere,
+    )?;
+    let flags = if typed { Varnode::NAMELOCK | Varnode::TYPELOCK } else { Varnode::NAMELOCK };
+    let missing = || Error::Lowlevel("the engine has no symbols or types".to_string());
+    let Architecture { symboltab, types, .. } = architecture;
+    let database = symboltab.as_deref_mut().ok_or_else(missing)?;
+    let types = types.as_deref().ok_or_else(missing)?;
+    let symbol = database.entry(entry).get_symbol();
+    let size = u64::try_from(database.entry(entry).get_size()).unwrap_or(1);
+    database.scope_set_attribute(types, scope, symbol, flags);
+    Ok((symbol, size))
 }
 
 /// What stands at a place, as far as the engine is to know it.

@@ -200,7 +200,8 @@ impl TypeMap {
             TypeKind::Enum { values } => enumeration(architecture, id, data_type, values),
             TypeKind::Typedef(base) => {
                 let base = self.convert(architecture, all, *base, depth + 1)?;
-                types(architecture)?.get_typedef(base, &data_type.name, engine_id(id), 0)
+                let name = engine_name(&data_type.name);
+                types(architecture)?.get_typedef(base, &name, engine_id(id), 0)
             }
             TypeKind::Function(function) => {
                 let pieces = self.function(architecture, all, function, depth)?;

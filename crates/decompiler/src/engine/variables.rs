@@ -8,7 +8,7 @@ use ghidra_decompiler::error::Result;
 use ghidra_decompiler::funcdata::Funcdata;
 use program::{
     Address as Place, Function, LocalVariable, Parameter, Program, Signature, SourceType, SpaceId,
-    Storage,
+    Storage, parameter_name,
 };
 
 use super::result::{Decompilation, storage, type_text};
@@ -147,8 +147,12 @@ pub(crate) fn name_variables(
     let parameters = &function.signature.parameters;
     let unlocked = has_names_only(program, &function.signature) && !parameters.is_empty();
     let given = |local: &LocalVariable| local.source == SourceType::UserDefined;
+    // The engine counts the parameters that the convention adds as well.
+    let renumbered = !unlocked
+        && parameters.iter().any(|parameter| parameter.automatic)
+        && parameters.iter().any(|parameter| parameter.name.is_empty());
     let Some(scope) = data.get_scope_local() else { return Ok(()) };
-    if !unlocked && !function.locals.iter().any(given) {
+    if !unlocked && !renumbered && !function.locals.iter().any(given) {
         return Ok(());
     }
     for symbol in local_symbols(architecture, scope)? {
@@ -156,6 +160,12 @@ pub(crate) fn name_variables(
             0 if unlocked => parameter_at(architecture, symbol, parameters)?
                 .filter(|parameter| !parameter.name.is_empty())
                 .map(|parameter| parameter.name.clone()),
+            0 if renumbered => {
+                let index = architecture.symboltab_ref()?.symbol(symbol).get_category_index();
+                let index = usize::from(index);
+                let unnamed = parameters.get(index).is_some_and(|p| p.name.is_empty());
+                unnamed.then(|| parameter_name(parameters, index).into())
+            }
             0 => None,
             _ => local_at(data, architecture, symbol, function)?
                 .filter(|local| given(local))
@@ -165,6 +175,35 @@ pub(crate) fn name_variables(
         let database = architecture.symboltab_mut()?;
         if database.symbol(symbol).get_name() != wanted {
             let unique = database.scope_make_name_unique(scope, &wanted)?;
+            database.scope_rename_symbol(scope, symbol, &unique)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a call left in a part of a register that has no name of its own is not named after the
+/// whole register.
+pub(crate) fn name_parts_of_registers(
+    data: &Funcdata,
+    architecture: &mut Architecture,
+) -> Result<()> {
+    const LEFT: &str = "extraout_";
+    let Some(scope) = data.get_scope_local() else { return Ok(()) };
+    let translate = architecture.translator()?;
+    let mut symbols = local_symbols(architecture, scope)?;
+    symbols.sort_unstable();
+    for symbol in symbols {
+        let database = architecture.symboltab_mut()?;
+        let known = database.symbol(symbol);
+        if !known.get_name().starts_with(LEFT) || known.is_name_locked() {
+            continue;
+        }
+        let entry = database.entry(known.get_map_entry_index(0));
+        let address = entry.get_addr();
+        let Some(space) = address.get_space().filter(|_| !entry.is_dynamic()) else { continue };
+        let (offset, size) = (address.get_offset(), entry.get_size());
+        if translate.get_exact_register_name(space, offset, size).is_empty() {
+            let unique = database.scope_make_name_unique(scope, &format!("{LEFT}var"))?;
             database.scope_rename_symbol(scope, symbol, &unique)?;
         }
     }

@@ -178,8 +178,9 @@ impl Function {
                 None => "unknown".to_owned(),
             },
             parameters: wants_parameters.then(|| {
-                let parameters = signature.parameters.iter().enumerate().take(MAX_NESTED);
-                parameters.map(|(at, p)| ParameterRow::of(program, at, p)).collect()
+                let all = &signature.parameters;
+                let places = 0..all.len().min(MAX_NESTED);
+                places.map(|at| ParameterRow::of(program, all, at)).collect()
             }),
             local_variables: wants_locals.then(|| {
                 let locals = function.locals.iter().take(MAX_NESTED);

@@ -164,7 +164,7 @@ fn chosen(edit: &mut Edit<'_>, entry: Address, ordinal: usize, with_types: bool)
         Some(parameter) if parameter.automatic => {
             let message = format!(
                 "parameter {ordinal} ({}) is set by the calling convention",
-                parameter_name(parameter, ordinal)
+                parameter_name(&known, ordinal)
             );
             Err(BridgeError::new(ErrorCode::InvalidRequest, message).at("/selector/ordinal"))
         }
@@ -230,7 +230,7 @@ fn refuse_taken(
     pointer: &str,
 ) -> Answer<()> {
     let named = parameters.iter().enumerate().filter(|(at, _)| Some(*at) != own);
-    let mut taken = named.map(|(at, parameter)| parameter_name(parameter, at));
+    let mut taken = named.map(|(at, _)| parameter_name(parameters, at));
     let function = program.functions.at(entry).map(Arc::clone);
     let locals = function.iter().flat_map(|function| &function.locals);
     let mut kept = locals.filter(|local| local.source != SourceType::Default);
@@ -247,7 +247,13 @@ fn answer(program: &Program, entry: Address, ordinal: usize) -> Answer<Parameter
         let message = format!("there is no parameter {ordinal} any more");
         BridgeError::not_found("function_parameter", message)
     })?;
-    Ok(ParameterAnswer::of(program, ordinal, parameter))
+    Ok(ParameterAnswer {
+        ordinal: ordinal as u64,
+        name: parameter_name(&known, ordinal),
+        data_type: DataTypeReference::of(program, parameter.data_type),
+        storage: VariableStorage::of(program, &parameter.storage),
+        id: Some(parameter.id.to_string()),
+    })
 }
 
 /// One parameter.
@@ -264,18 +270,6 @@ struct ParameterAnswer {
     storage: VariableStorage,
     /// Its id, the same after renames.
     id: Option<String>,
-}
-
-impl ParameterAnswer {
-    fn of(program: &Program, ordinal: usize, parameter: &Parameter) -> ParameterAnswer {
-        ParameterAnswer {
-            ordinal: ordinal as u64,
-            name: parameter_name(parameter, ordinal),
-            data_type: DataTypeReference::of(program, parameter.data_type),
-            storage: VariableStorage::of(program, &parameter.storage),
-            id: Some(parameter.id.to_string()),
-        }
-    }
 }
 
 impl Reply for ParameterAnswer {

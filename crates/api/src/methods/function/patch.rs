@@ -254,9 +254,9 @@ fn identity(before: &[Parameter], prototype: &Prototype, ordinal: usize) -> Opti
     let written = &prototype.function.parameters;
     let before: Vec<(String, u32)> = before
         .iter()
-        .filter(|parameter| !parameter.automatic)
         .enumerate()
-        .map(|(at, parameter)| (parameter_name(parameter, at), parameter.id))
+        .filter(|(_, parameter)| !parameter.automatic)
+        .map(|(at, parameter)| (parameter_name(before, at), parameter.id))
         .collect();
     let name = &written.get(ordinal)?.name;
     if let Some((_, id)) = before.iter().find(|(known, _)| !name.is_empty() && **known == **name) {

@@ -42,10 +42,12 @@ pub(crate) struct ParameterRow {
 }
 
 impl ParameterRow {
-    pub(crate) fn of(program: &Program, ordinal: usize, parameter: &program::Parameter) -> Self {
+    /// The parameter at a place of a function that has these.
+    pub(crate) fn of(program: &Program, all: &[program::Parameter], ordinal: usize) -> Self {
+        let parameter = &all[ordinal];
         ParameterRow {
             ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
-            name: parameter_name(parameter, ordinal),
+            name: parameter_name(all, ordinal),
             data_type: DataTypeReference::of(program, parameter.data_type),
             storage: VariableStorage::of(program, &parameter.storage),
             id: Some(parameter.id.to_string()),
