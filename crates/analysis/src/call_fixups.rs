@@ -1,12 +1,15 @@
-//! Functions whose calls the decompiler replaces: those by which position-independent code for
-//! 32-bit x86 asks where it is.
+//! Functions whose calls the decompiler replaces: those that the compiler specification names, and
+//! those by which position-independent code for 32-bit x86 asks where it is.
 
 use crate::pass::{Analysis, Stopped};
+use decompiler::Language;
 use program::{Address, Program, SourceType};
 
-/// Finds them by their four bytes, and names those without a name. Cost: linear in the functions.
+/// Finds them by their names or their four bytes, and names those without a name. Cost: linear in
+/// the functions.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let program = &mut *analysis.program;
+    find_named(program, analysis.language);
     if !program.info.language_id.starts_with("x86:LE:32:") {
         return Ok(());
     }
@@ -29,6 +32,17 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         }
     }
     Ok(())
+}
+
+fn find_named(program: &mut Program, language: &Language) {
+    let open = program.functions.iter().filter(|f| f.call_fixup.is_none() && f.thunk_of.is_none());
+    let found: Vec<(Address, &str)> = open
+        .filter_map(|f| Some((f.entry, &program.symbols.get(f.symbol)?.name)))
+        .filter_map(|(entry, name)| Some((entry, language.call_fixup(name)?)))
+        .collect();
+    for (entry, fixup) in found {
+        program.functions.edit(entry, |f| f.call_fixup = Some(fixup.into()));
+    }
 }
 
 /// The register that a function loads its return address into, if it does nothing else.

@@ -18,6 +18,7 @@ use ghidra_decompiler::space::{SpaceRef, SpaceType};
 use ghidra_decompiler::translate::AddrSpaceManager;
 use ghidra_decompiler::xml::{DocumentStorage, Element, xml_tree};
 
+use crate::call_fixup::{self, CallFixups};
 use crate::context::{Context, ContextField};
 use crate::convention::{self, Convention};
 use crate::error::LanguageError;
@@ -71,6 +72,7 @@ pub(crate) struct Tables {
     conventions: Vec<String>,
     default_convention: Option<String>,
     pub(crate) convention_facts: Vec<Convention>,
+    call_fixups: CallFixups,
     pub(crate) own_memory: OwnMemory,
     pub(crate) modes: OnceLock<Modes>,
 }
@@ -262,6 +264,10 @@ impl Language {
         self.tables.program_counter
     }
 
+    pub(crate) fn call_fixups(&self) -> &CallFixups {
+        &self.tables.call_fixups
+    }
+
     /// The calling conventions of the compiler specification.
     pub fn calling_conventions(&self) -> &[String] {
         &self.tables.conventions
@@ -328,8 +334,15 @@ impl Tables {
             .find_file(description.get_processor_spec())
             .and_then(|bytes| xml_tree(&bytes).ok());
         let root = specification.as_ref().map(|document| document.get_root());
-        Tables::read(&mut architecture, description, compiler, root.map(|root| &**root))
-            .ok_or_else(|| broken("the tables are incomplete"))
+        let own = description.get_compilers().iter().find(|tag| tag.get_id() == compiler);
+        let call_fixups = own
+            .and_then(|tag| registry.find_file(tag.get_spec()))
+            .and_then(|bytes| xml_tree(&bytes).ok())
+            .map(|document| call_fixup::read(document.get_root()));
+        let tables =
+            Tables::read(&mut architecture, description, compiler, root.map(|root| &**root));
+        let tables = tables.ok_or_else(|| broken("the tables are incomplete"))?;
+        Ok(Tables { call_fixups: call_fixups.unwrap_or_default(), ..tables })
     }
 
     fn read(
@@ -362,6 +375,7 @@ impl Tables {
             shapes: Shapes::new(&base.symtab),
             conventions,
             convention_facts,
+            call_fixups: CallFixups::new(),
             default_convention: architecture
                 .defaultfp
                 .and_then(|model| architecture.proto_models.try_get(model))

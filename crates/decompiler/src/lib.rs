@@ -6,6 +6,7 @@
 //! flow, p-code and text, [`Decompiler`] turns functions into C.
 
 mod cache;
+mod call_fixup;
 mod context;
 mod convention;
 mod decoder;
