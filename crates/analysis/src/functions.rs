@@ -13,10 +13,12 @@ use crate::unwind;
 use decompiler::Language;
 use foldhash::HashSet;
 use program::{
-    Address, AddressRange, AddressSet, FlowType, Program, RefType, SourceType, SpaceId, SymbolKind,
+    Address, AddressRange, AddressSet, FlowType, Function, Program, RefType, SourceType, SpaceId,
+    SymbolKind,
 };
 use std::collections::BTreeSet;
 use std::ops::Bound;
+use std::sync::Arc;
 
 /// Rounds of making functions of what is called: their code may call more.
 const ROUNDS: usize = 8;
@@ -215,7 +217,7 @@ pub(crate) fn explore(
     functions: &[Address],
     code: &[Address],
 ) -> Result<(), Stopped> {
-    let known: BTreeSet<Address> = analysis.program.functions.iter().map(|f| f.entry).collect();
+    let known = analysis.program.functions.clone();
     let before = analysis.program.listing.instructions.clone();
     let mut explorer = Explorer::new(analysis);
     for at in functions {
@@ -229,11 +231,25 @@ pub(crate) fn explore(
     switches::resolve(&mut explorer)?;
     let explored = explorer.finish();
     define(analysis.program, &explored, None);
-    let program = &*analysis.program;
-    let fresh: Vec<Address> =
-        program.functions.iter().map(|f| f.entry).filter(|at| !known.contains(at)).collect();
+    let mut fresh = Vec::new();
+    for function in analysis.program.functions.clone().iter() {
+        let is_smaller = |known: &Arc<Function>| function.body.len() < known.body.len();
+        match known.at(function.entry) {
+            Some(known) if is_smaller(known) => forget_stack(analysis.program, function.entry),
+            Some(_) => continue,
+            None => {}
+        }
+        fresh.push(function.entry);
+    }
     crate::thunks::run(analysis)?;
     crate::constants::run_on(analysis, &fresh, &before)
+}
+
+/// Takes the stack variables off a function that were found in code it has no longer.
+fn forget_stack(program: &mut Program, entry: Address) {
+    program.functions.edit(entry, |function| {
+        function.locals.retain(|local| local.source != SourceType::Default || local.type_locked);
+    });
 }
 
 /// Places without a function that are called: stand-ins of imports, and code.

@@ -224,11 +224,11 @@ fn type_of(program: &mut Program, text: &str, size: u32) -> TypeId {
     let base = text.trim_end_matches(['*', ' ']);
     let stars = text.matches('*').count();
     let types = &mut program.types;
-    let unknown = base.strip_prefix("unkbyte").and_then(|size| size.parse().ok());
+    let unknown = base.strip_prefix("undefined").and_then(|size| size.parse().ok());
     let known = match (base, unknown) {
         // Code of unknown kind is not told from other bytes.
         ("code", _) => Some(types.builtin("undefined")),
-        (_, Some(size)) if size <= WIDEST => {
+        (_, Some(size @ 9..=WIDEST)) => {
             let byte = types.builtin("undefined1");
             Some(types.array_of(byte, size))
         }
@@ -240,4 +240,19 @@ fn type_of(program: &mut Program, text: &str, size: u32) -> TypeId {
         found = types.pointer_to(found);
     }
     if types.length(found) == Some(size) { found } else { types.undefined(size) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use program::{DataOrganization, ProgramInfo};
+
+    #[test]
+    fn wide_values_of_unknown_kind_are_arrays_of_bytes() {
+        let mut program = Program::new(ProgramInfo::default(), false, DataOrganization::default());
+        let found = type_of(&mut program, "undefined10 *", 8);
+        assert_eq!(program.types.name(found), "undefined1[10] *");
+        let found = type_of(&mut program, "undefined4", 4);
+        assert_eq!(program.types.name(found), "undefined4");
+    }
 }

@@ -51,11 +51,13 @@ impl Follower<'_> {
 
     fn refer_to_stack(&mut self, at: u64, mode: u8, shown: usize, operand: &Operand, offset: i64) {
         let number = shown as i8;
-        let stored = self.program.references.from(Address::ram(at));
-        let mut stored = stored.filter(|r| r.operand == number).map(|r| r.to.space);
         let found = self.found.get(&at).into_iter().flatten();
-        let mut found = found.filter(|f| f.operand == number).map(|f| f.to.space);
-        if stored.next().or_else(|| found.next()).is_some() {
+        let stored = self.program.references.from(Address::ram(at));
+        let stored = stored.filter(|r| r.operand == number).map(|r| r.to).next();
+        // What another function was found to use before this one was made out of its end is used
+        // by this one.
+        let known = stored == Some(Address::stack(offset));
+        if found.filter(|f| f.operand == number).count() > 0 || stored.is_some() && !known {
             return;
         }
         let context = self.reader.context(mode);
@@ -63,7 +65,9 @@ impl Follower<'_> {
         let _ = self.reader.pcode(self.program, Address::ram(at), context, &mut ops);
         let own = self.reader.operand_pcode(self.program, Address::ram(at), context, shown);
         let kind = access_kind(operand, &own, &ops);
-        self.record(at, Address::stack(offset), number, kind);
+        if !known {
+            self.record(at, Address::stack(offset), number, kind);
+        }
         let size = access_size(&ops);
         self.stack.push(StackAccess { offset, size: size.max(1), accessed: size > 0 });
     }

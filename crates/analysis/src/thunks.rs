@@ -101,7 +101,7 @@ pub(crate) fn passes_on(
                 for op in before {
                     values.apply(program, op)?;
                 }
-                values.read.extend(last.inputs.first());
+                last.inputs.first().into_iter().for_each(|input| values.read(input));
                 if !in_stubs && values.leaves_something() {
                     return None;
                 }
@@ -119,9 +119,8 @@ struct Values {
     known: HashMap<Varnode, u64>,
     /// Places whose value was read from a slot bound to an import.
     imports: HashMap<Varnode, Address>,
-    /// Registers written, and everything read.
-    written: HashSet<Varnode>,
-    read: HashSet<Varnode>,
+    /// Registers whose last value was not read yet.
+    unread: HashSet<Varnode>,
     /// The register that points to the table of pointers, which stubs may save for their caller.
     base: Option<Varnode>,
 }
@@ -172,10 +171,10 @@ impl Values {
         if matches!(op.opcode, Opcode::Store | Opcode::Call | Opcode::CallInd | Opcode::CBranch) {
             return None;
         }
-        self.read.extend(&op.inputs);
+        op.inputs.iter().for_each(|input| self.read(input));
         let Some(output) = op.output else { return Some(()) };
         if output.space == VarSpace::Register {
-            self.written.insert(output);
+            self.unread.insert(output);
         }
         if output.space == VarSpace::Ram {
             return None;
@@ -210,14 +209,18 @@ impl Values {
         Some(())
     }
 
-    /// Whether a register was written and not read: the function called would see it.
-    fn leaves_something(&self) -> bool {
+    fn read(&mut self, place: &Varnode) {
         let overlap = |a: &Varnode, b: &Varnode| {
             a.space == b.space
                 && a.offset < b.offset.saturating_add(u64::from(b.size))
                 && b.offset < a.offset.saturating_add(u64::from(a.size))
         };
-        self.written.iter().any(|place| !self.read.iter().any(|other| overlap(place, other)))
+        self.unread.retain(|written| !overlap(written, place));
+    }
+
+    /// Whether a register got a value that nothing read: the function called would see it.
+    fn leaves_something(&self) -> bool {
+        !self.unread.is_empty()
     }
 
     /// Where the final jump leads.

@@ -1,6 +1,7 @@
 //! What analysis finds in small hand-made images, whose assembly stands beside their bytes.
 
 mod bounds;
+mod c_text;
 mod flow;
 mod golang;
 mod image;

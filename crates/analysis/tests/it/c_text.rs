@@ -1,0 +1,170 @@
+//! The C text of small functions: what is known about them shows there. The assembly stands beside
+//! its bytes.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use decompiler::{Decompiler, Limits};
+use program::data_type::Field;
+use program::{Address, DataType, Parameter, Program, SourceType, Storage, TypeKind};
+
+use crate::image::{Image, analysed, bytes};
+
+const CODE: u64 = 0x40_1000;
+const DATA: u64 = 0x40_2000;
+
+fn text(program: &Program, entry: u64) -> String {
+    let never = Arc::new(AtomicBool::new(false));
+    let result =
+        Decompiler::new().decompile(program, Address::ram(entry), &Limits::default(), &never);
+    assert!(result.completed, "{:?}", result.warnings);
+    result.c
+}
+
+/// Calls what stands at 401020 on a stack of unknown depth, then runs `rest`.
+fn caller_of_unknown_depth(rest: &str, callee: &str) -> Program {
+    // push rbp; mov rbp,rsp; sub rsp,rdi; call 401020
+    let mut code = bytes(&format!("55 48 89 e5 48 29 fc e8 14 00 00 00 {rest}"));
+    code.resize(0x20, 0xcc);
+    code.extend(bytes(callee));
+    analysed(&[(CODE, code)], &[CODE])
+}
+
+#[test]
+fn a_number_that_equals_the_place_of_a_label_is_no_pointer() {
+    // 40100c dec eax; jnz 40100c; leave; ret   401020 mov eax,edi; ret
+    let program = caller_of_unknown_depth("ff c8 75 fc c9 c3", "89 f8 c3");
+    let text = text(&program, CODE);
+    assert!(text.contains("= 0x40100c;") && !text.contains("&LAB_"), "{text}");
+}
+
+#[test]
+fn a_number_that_equals_the_place_of_undefined_bytes_is_a_pointer() {
+    // 401020 jmp 401020
+    let program = caller_of_unknown_depth("cc cc", "eb fe");
+    let text = text(&program, CODE);
+    assert!(text.contains("= &UNK_0040100c;"), "{text}");
+}
+
+#[test]
+fn a_result_of_which_only_the_size_is_known_keeps_its_size() {
+    // call 401010; movsxd rax,eax; ret   401010 mov rax,rdi; ret
+    let mut code = bytes("e8 0b 00 00 00 48 63 c0 c3");
+    code.resize(0x10, 0xcc);
+    code.extend(bytes("48 89 f8 c3"));
+    let mut program = analysed(&[(CODE, code)], &[CODE]);
+    let undefined = program.types.undefined(8);
+    program.functions.edit(Address::ram(CODE + 0x10), |function| {
+        function.signature.return_type = undefined;
+        function.signature.source = SourceType::Analysis;
+    });
+    let text = text(&program, CODE);
+    assert!(
+        text.contains("undefined8 uVar1;") && text.contains("return (long)(int)uVar1;"),
+        "{text}"
+    );
+}
+
+#[test]
+fn memory_that_is_written_to_is_not_constant() {
+    // mov dword ptr [402000],5; ret; int3...   401010 mov eax,[402000]; ret
+    let mut code = bytes("c7 05 f6 0f 00 00 05 00 00 00 c3");
+    code.resize(0x10, 0xcc);
+    code.extend(bytes("8b 05 ea 0f 00 00 c3"));
+    let entries = [CODE, CODE + 0x10];
+    let program = analysed(&[(CODE, code), (DATA, vec![7; 0x10])], &entries);
+    let writer = text(&program, CODE);
+    assert!(!writer.contains("WARNING"), "{writer}");
+    let reader = text(&program, CODE + 0x10);
+    assert!(reader.contains("return DAT_00402000;"), "{reader}");
+}
+
+#[test]
+fn code_that_changes_a_register_on_its_way_is_no_thunk() {
+    // shl rdx,2; jmp 401010   401010 mov rax,rdx; ret   401020 call 401000; ret
+    let mut code = bytes("48 c1 e2 02 e9 07 00 00 00");
+    code.resize(0x10, 0xcc);
+    code.extend(bytes("48 89 d0 c3"));
+    code.resize(0x20, 0xcc);
+    code.extend(bytes("e8 db ff ff ff c3"));
+    let program = analysed(&[(CODE, code)], &[CODE, CODE + 0x10, CODE + 0x20]);
+    let function = program.functions.at(Address::ram(CODE)).expect("is an entry");
+    assert_eq!(function.thunk_of, None);
+}
+
+#[test]
+fn a_function_made_out_of_the_end_of_another_has_the_variables_of_its_code() {
+    // 401000 jmp 401020   401010 lea rax,[401020]; call rax; ret
+    let mut code = bytes("e9 1b 00 00 00");
+    code.resize(0x10, 0xcc);
+    code.extend(bytes("48 8d 05 09 00 00 00 ff d0 c3"));
+    code.resize(0x20, 0xcc);
+    // 401020 sub rsp,18; mov [rsp+8],rdi; mov rax,[rsp+8]; add rsp,18; ret
+    code.extend(bytes("48 83 ec 18 48 89 7c 24 08 48 8b 44 24 08 48 83 c4 18 c3"));
+    let program = analysed(&[(CODE, code)], &[CODE, CODE + 0x10]);
+    let locals = |at: u64| {
+        let function = program.functions.at(Address::ram(at)).expect("is a function");
+        function.locals.iter().map(|local| local.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(locals(CODE + 0x20), ["local_10"]);
+    assert!(locals(CODE).is_empty());
+}
+
+#[test]
+fn a_structure_of_bits_is_passed_like_a_number() {
+    // mov eax,edi; and eax,7; ret
+    let mut program = analysed(&[(CODE, bytes("89 f8 83 e0 07 c3"))], &[CODE]);
+    let uint = program.types.builtin("uint");
+    let bits = |name: &str, first, width| Field {
+        name: name.into(),
+        data_type: uint,
+        offset: 0,
+        length: 1,
+        bits: Some((first, width)),
+        comment: "".into(),
+    };
+    let flags = program.types.add(DataType {
+        category: "/".into(),
+        name: "flags".into(),
+        length: Some(4),
+        alignment: 4,
+        description: "".into(),
+        kind: TypeKind::Struct { fields: vec![bits("a", 0, 3), bits("b", 3, 5)], packed: false },
+        used: true,
+    });
+    program.functions.edit(Address::ram(CODE), |function| {
+        function.signature.return_type = uint;
+        function.signature.source = SourceType::Imported;
+        function.signature.convention = Some("__stdcall".into());
+        function.signature.parameters = vec![Parameter {
+            name: "f".into(),
+            data_type: flags,
+            storage: Storage::Unassigned,
+            source: SourceType::Imported,
+            automatic: false,
+            id: 1,
+        }];
+    });
+    let text = text(&program, CODE);
+    assert!(text.contains("(flags f)") && !text.contains("in_EDI"), "{text}");
+}
+
+#[test]
+fn calls_that_probe_the_stack_are_replaced_by_name() {
+    // 401000 mov eax,1000; call 401010; ret   401010 ret
+    let mut code = bytes("b8 00 10 00 00 e8 06 00 00 00 c3");
+    code.resize(0x10, 0xcc);
+    code.extend(bytes("c3"));
+    let mut image = Image::new("x86:LE:64:default", "windows");
+    image.block(".text", CODE, &code, true);
+    image.entry(CODE);
+    let at = Address::ram(CODE + 0x10);
+    let function = image.program.add_function(at, program::AddressSet::new());
+    image.program.symbols.edit(function.symbol, |symbol| {
+        symbol.name = "___chkstk_ms".into();
+        symbol.source = SourceType::Imported;
+    });
+    let program = image.analysed();
+    let function = program.functions.at(at).expect("is there");
+    assert_eq!(function.call_fixup.as_deref(), Some("alloca_probe"));
+}
