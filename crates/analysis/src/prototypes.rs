@@ -11,8 +11,8 @@ use program::{
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The declarations that are built in.
-const HEADERS: &str = include_str!("prototypes/libc.h");
+/// The declarations that are built in: those that Ghidra has as well, and others.
+const HEADERS: [&str; 2] = [include_str!("prototypes/libc.h"), include_str!("prototypes/gnu.h")];
 
 /// Types by header, and prototypes by function name.
 struct Library {
@@ -22,7 +22,7 @@ struct Library {
 
 static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
     let mut library = Library { types: Vec::new(), prototypes: HashMap::new() };
-    for section in HEADERS.split("//@").skip(1) {
+    for section in HEADERS.iter().flat_map(|text| text.split("//@").skip(1)) {
         let Some((header, text)) = section.split_once('\n') else { continue };
         if header != "prototypes" {
             library.types.push((header, text));
@@ -188,6 +188,6 @@ mod tests {
                 assert_eq!(types.length(stat), Some(144));
             }
         }
-        assert!(LIBRARY.prototypes.len() > 350);
+        assert!(LIBRARY.prototypes.len() > 700);
     }
 }
