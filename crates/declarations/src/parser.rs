@@ -544,14 +544,6 @@ fn is_arithmetic(word: &str) -> bool {
 /// Names of the standard headers for built-in types.
 fn alias(name: &str) -> Option<&'static str> {
     Some(match name {
-        "int8_t" => "sbyte",
-        "uint8_t" => "byte",
-        "int16_t" => "short",
-        "uint16_t" => "ushort",
-        "int32_t" => "int",
-        "uint32_t" => "uint",
-        "int64_t" => "longlong",
-        "uint64_t" => "ulonglong",
         "size_t" | "uintptr_t" => "ulong",
         "ssize_t" | "intptr_t" | "ptrdiff_t" => "long",
         _ => return None,

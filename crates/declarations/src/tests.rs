@@ -18,7 +18,7 @@ fn types_as_people_write_them() {
         ("int (*)[3]", "int[3] *", Some(8)),
         ("int[2][3]", "int[2][3]", Some(24)),
         ("void *", "void *", Some(8)),
-        ("uint32_t", "uint", Some(4)),
+        ("uint32_t", "uint32_t", Some(4)),
         ("int (*)(const char *, ...)", "_func_int(char *,...) *", Some(8)),
         ("long double", "longdouble", Some(16)),
     ] {

@@ -540,6 +540,14 @@ fn builtins(org: &DataOrganization) -> Vec<(&'static str, Option<u32>, Builtin)>
         ("ImageBaseOffset32", 4, Builtin::ImageBaseOffset),
         ("ImageBaseOffset64", 8, Builtin::ImageBaseOffset),
         ("dwfenc", 1, Unsigned),
+        ("int8_t", 1, Signed),
+        ("int16_t", 2, Signed),
+        ("int32_t", 4, Signed),
+        ("int64_t", 8, Signed),
+        ("uint8_t", 1, Unsigned),
+        ("uint16_t", 2, Unsigned),
+        ("uint32_t", 4, Unsigned),
+        ("uint64_t", 8, Unsigned),
     ]
     .into_iter()
     .map(|(name, length, builtin)| (name, Some(length), builtin))

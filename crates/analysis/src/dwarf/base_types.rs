@@ -13,7 +13,7 @@ const ALIKE: usize = 64;
 const LARGEST: u64 = 1 << 16;
 
 /// What C compilers call built-in types.
-const NAMES: [(&str, &str); 28] = [
+const NAMES: [(&str, &str); 36] = [
     ("void", "void"),
     ("char", "char"),
     ("signed char", "char"),
@@ -42,6 +42,14 @@ const NAMES: [(&str, &str); 28] = [
     ("bool", "bool"),
     ("wchar_t", "wchar_t"),
     ("undefined1", "undefined1"),
+    ("int8_t", "int8_t"),
+    ("int16_t", "int16_t"),
+    ("int32_t", "int32_t"),
+    ("int64_t", "int64_t"),
+    ("uint8_t", "uint8_t"),
+    ("uint16_t", "uint16_t"),
+    ("uint32_t", "uint32_t"),
+    ("uint64_t", "uint64_t"),
 ];
 
 /// The built-in type of a name that C compilers give.

@@ -21,6 +21,12 @@ const DEEPEST: usize = 40;
 /// Largest type.
 const LARGEST: u64 = 1 << 28;
 
+/// Names of built-in types that headers give to plain ones.
+const RENAMING: [&str; 10] = [
+    "wchar_t", "bool", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t",
+    "uint32_t", "uint64_t",
+];
+
 /// A plain type that a typedef gives the name of a built-in one, as C headers do with `wchar_t`.
 /// Whatever comes behind the typedef takes one for the other, as it does in Ghidra.
 struct Renamed {
@@ -132,7 +138,7 @@ impl<'u, 'a> Types<'u, 'a> {
 
     /// What a typedef renames, if it does.
     fn renamed(&self, program: &Program, entry: &Entry<'_, 'a>) -> Option<Renamed> {
-        let name = self.source.name(entry).filter(|name| matches!(&**name, "wchar_t" | "bool"))?;
+        let name = self.source.name(entry).filter(|name| RENAMING.contains(&&**name))?;
         let plain = self.source.type_of(entry).filter(|at| at.unit == self.home)?;
         let base = self.source.here.unit.entry(plain.offset).ok()?;
         let signed = base.attr_value(gimli::DW_AT_encoding).ok().flatten()
