@@ -38,6 +38,13 @@ pub(crate) fn feed(
 fn assumed(program: &Program, entry: Place) -> Vec<(&'static str, u64)> {
     let language = program.info.language_id.as_str();
     let wide = language.starts_with("PowerPC:") && language.contains(":64:");
+    if language.starts_with("MIPS:") {
+        // Position-independent code is called through this register, and stubs of a program's
+        // imports use the base of their callers' table.
+        let stub = program.memory.block_at(entry).filter(|block| &*block.name == ".MIPS.stubs");
+        let base = stub.and_then(|_| named(program, "_gp")).map(|base| ("gp", base));
+        return base.into_iter().chain([("t9", entry.offset)]).collect();
+    }
     if !wide {
         return assumed_alone(program, entry).into_iter().collect();
     }
@@ -51,10 +58,6 @@ fn assumed(program: &Program, entry: Place) -> Vec<(&'static str, u64)> {
 
 fn assumed_alone(program: &Program, entry: Place) -> Option<(&'static str, u64)> {
     let language = program.info.language_id.as_str();
-    if language.starts_with("MIPS:") {
-        // Position-independent code is called through this register.
-        return Some(("t9", entry.offset));
-    }
     let block = program.memory.block_at(entry)?;
     if language.starts_with("RISCV:") && block.permissions.execute {
         return Some(("gp", named(program, "__global_pointer$")?));
