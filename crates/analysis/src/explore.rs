@@ -14,7 +14,9 @@ use crate::operands;
 use crate::pass::{Analysis, Stopped};
 use decompiler::{Context, Decoded, Opcode, PcodeOp, VarSpace};
 use foldhash::{HashMap, HashSet};
-use program::{Address, AddressRange, FlowOverride, FlowType, Instruction, SourceType, SpaceId};
+use program::{
+    Address, AddressRange, FlowOverride, FlowType, Instruction, Program, SourceType, SpaceId,
+};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -171,6 +173,16 @@ impl<'a, 'p> Explorer<'a, 'p> {
             }
         }
         self.drain()
+    }
+
+    /// The run that this is part of; the functions found so far are not in its program.
+    pub(crate) fn analysis(&mut self) -> &mut Analysis<'p> {
+        self.analysis
+    }
+
+    /// The program with what was decoded so far.
+    pub(crate) fn program(&self) -> &Program {
+        self.analysis.program
     }
 
     /// The computed jumps that nobody resolved yet, taken out.
@@ -621,14 +633,14 @@ impl<'a, 'p> Explorer<'a, 'p> {
 }
 
 /// Whether memory at an address cannot change while the program runs.
-pub(crate) fn is_constant(program: &program::Program, at: Address) -> bool {
+pub(crate) fn is_constant(program: &Program, at: Address) -> bool {
     let writable = program.memory.block_at(at).is_none_or(|b| b.permissions.write);
     !writable || program.protected.contains(at)
 }
 
 /// The function that a pointer in memory leads to for good: the memory is
 /// constant, or the loader bound the slot to a symbol.
-pub(crate) fn import_slot(program: &program::Program, slot: Address, size: u32) -> Option<Address> {
+pub(crate) fn import_slot(program: &Program, slot: Address, size: u32) -> Option<Address> {
     // Slots that the system fills refer to what it fills them with.
     let bound =
         program.references.from(slot).map(|r| r.to).find(|to| to.space == SpaceId::EXTERNAL);
@@ -646,7 +658,7 @@ pub(crate) fn import_slot(program: &program::Program, slot: Address, size: u32) 
 }
 
 /// Whether the loader filled a slot with a symbol's address.
-fn is_bound(program: &program::Program, slot: Address) -> bool {
+fn is_bound(program: &Program, slot: Address) -> bool {
     let found = program.relocations.binary_search_by_key(&slot, |r| r.address);
     found.is_ok_and(|at| {
         program.relocations[at].applied && !program.relocations[at].symbol.is_empty()
@@ -666,11 +678,7 @@ fn target_context(decoded: &Decoded, target: u64, context: Context) -> Context {
 /// The code that belongs to each function: what its entry reaches without
 /// calls and without entering another function. Linear in the code, shared
 /// tails aside.
-pub(crate) fn bodies(
-    program: &program::Program,
-    explored: &Explored,
-    entry: u64,
-) -> program::AddressSet {
+pub(crate) fn bodies(program: &Program, explored: &Explored, entry: u64) -> program::AddressSet {
     let mut seen = BTreeSet::new();
     let mut stack = vec![entry];
     while let Some(at) = stack.pop() {

@@ -336,25 +336,32 @@ fn leads_to_one(cases: &[(u64, Address)]) -> bool {
     cases.first().is_none_or(|(_, one)| cases.iter().all(|(_, target)| target == one))
 }
 
-/// A table without the entries from some place on, and from the first on that leads out of the
-/// code of its function or into the middle of an instruction; `None` if no choice is left.
-pub(crate) fn shortened(
+/// Whether a case of a table whose size nothing tells can be its own: it leads into the code of its
+/// function, to where an instruction can start, and neither code nor another table speaks of the
+/// place where the case's entry lies.
+pub(crate) fn is_own_case(
     program: &Program,
-    table: JumpTable,
-    end: Option<Address>,
+    table: &JumpTable,
+    case: usize,
     code: &AddressRange,
-) -> Option<JumpTable> {
-    let JumpTable { from, mut cases, default, mut tables } = table;
-    let starts_here = |at: Address| {
-        let known = program.listing.instruction_containing(at);
-        known.is_none_or(|(start, _)| start == at)
+    others: &BTreeSet<Address>,
+) -> bool {
+    let Some((_, at)) = table.cases.get(case) else { return false };
+    let known = program.listing.instruction_containing(*at);
+    let leads_into = code.contains(*at) && known.is_none_or(|(start, _)| start == *at);
+    let entry = match &table.tables[..] {
+        [(first, size, _)] if case > 0 => first.checked_add(case as u64 * u64::from(*size)),
+        _ => None,
     };
-    let own = |(_, at): &(u64, Address)| code.contains(*at) && starts_here(*at);
-    let mut count = cases.iter().take_while(|case| own(case)).count();
-    if let ([(first, size, _)], Some(end)) = (&tables[..], end) {
-        let room = end.distance_from(*first).unwrap_or(0) / u64::from((*size).max(1));
-        count = count.min(usize::try_from(room).unwrap_or(usize::MAX));
-    }
+    let begins_another = entry.is_some_and(|entry| {
+        others.contains(&entry) || program.references.to(entry).next().is_some()
+    });
+    leads_into && !begins_another
+}
+
+/// The first cases of a table; `None` if they leave no choice.
+pub(crate) fn shortened(table: JumpTable, count: usize) -> Option<JumpTable> {
+    let JumpTable { from, mut cases, default, mut tables } = table;
     cases.truncate(count);
     for (_, _, entries) in &mut tables {
         *entries = (*entries).min(count as u32);

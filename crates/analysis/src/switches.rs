@@ -10,7 +10,7 @@ use decompiler::{JumpTable, Limits};
 use program::{Address, AddressRange, Program, RefType, SourceType};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{self, Unbounded};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -138,45 +138,91 @@ fn resolve_open(
 ) -> Result<BTreeSet<(u64, u64)>, Stopped> {
     let mut hopeless: BTreeSet<(u64, u64)> = BTreeSet::new();
     let mut waiting: BTreeSet<(u64, u64)> = BTreeSet::new();
+    let mut unbounded: Vec<Found> = Vec::new();
     for _ in 0..ROUNDS {
         let open: BTreeSet<(u64, u64)> = explorer.take_open_jumps().into_iter().collect();
-        if open.is_empty() && waiting.is_empty() {
+        if open.is_empty() && waiting.is_empty() && unbounded.is_empty() {
             break;
         }
         // Nobody gave up on the hopeless ones yet: their functions may return as well.
-        let may_return = &(&open | &waiting) | &hopeless;
+        let mut may_return = &(&open | &waiting) | &hopeless;
+        may_return.extend(unbounded.iter().map(|(function, table)| (*function, table.from.offset)));
         let analysis = explorer.so_far(may_return);
         analysis.check()?;
-        let (mut found, rest) = look(analysis, open, &mut hopeless, known);
-        waiting.extend(rest);
-        if found.is_empty() {
+        let mut seen = look(analysis, open, &mut hopeless);
+        waiting.append(&mut seen.rest);
+        unbounded.append(&mut seen.unbounded);
+        // What else is found tells where tables end that nothing bounds.
+        if seen.resolved.is_empty() && !unbounded.is_empty() {
+            resolve_unbounded(explorer, std::mem::take(&mut unbounded), known, &mut hopeless)?;
+            continue;
+        }
+        if seen.resolved.is_empty() {
             // The code found meanwhile may tell more. If not, now is the time for the dear way.
-            let (again, rest) = look(analysis, std::mem::take(&mut waiting), &mut hopeless, known);
-            found = again;
-            if found.is_empty() {
-                found = ask(analysis, rest, &mut hopeless);
+            seen = look(analysis, std::mem::take(&mut waiting), &mut hopeless);
+            unbounded.append(&mut seen.unbounded);
+            if seen.resolved.is_empty() && unbounded.is_empty() {
+                seen.resolved = ask(analysis, seen.rest, &mut hopeless);
             } else {
-                waiting = rest;
+                waiting = seen.rest;
             }
         }
-        if found.is_empty() {
+        if seen.resolved.is_empty() && unbounded.is_empty() {
             break;
         }
         let program = &mut *analysis.program;
-        found.iter().for_each(|(_, table)| refer(program, table));
-        let resolved: Vec<(u64, u64, Vec<u64>)> = found
+        seen.resolved.iter().for_each(|(_, table)| refer(program, table));
+        let resolved: Vec<(u64, u64, Vec<u64>)> = seen
+            .resolved
             .iter()
             .map(|(function, table)| (*function, table.from.offset, targets(table)))
             .collect();
         // One place alone may be all that is known of a jump that leads to others as well.
         let unsure = resolved.iter().filter(|(_, _, targets)| targets.len() < 2);
         hopeless.extend(unsure.map(|(function, at, _)| (*function, *at)));
-        known.extend(found.into_iter().map(|found| (found.1.from, found)));
+        known.extend(seen.resolved.into_iter().map(|found| (found.1.from, found)));
         explorer.resolve(resolved)?;
     }
     hopeless.extend(waiting);
+    hopeless.extend(unbounded.iter().map(|(function, table)| (*function, table.from.offset)));
     hopeless.extend(explorer.take_open_jumps());
     Ok(hopeless)
+}
+
+/// Resolves jumps through tables whose size nothing tells, case by case: the code that one case
+/// leads to may tell that the table ends before the next. Cost: linear in the code found and in
+/// the cases.
+fn resolve_unbounded(
+    explorer: &mut Explorer<'_, '_>,
+    unbounded: Vec<Found>,
+    known: &mut Known,
+    hopeless: &mut BTreeSet<(u64, u64)>,
+) -> Result<(), Stopped> {
+    let bounded = known.values().chain(&unbounded).flat_map(|(_, table)| &table.tables);
+    let starts: BTreeSet<Address> = bounded.map(|(first, _, _)| *first).collect();
+    for (function, table) in unbounded {
+        let at = table.from;
+        let analysis = explorer.analysis();
+        analysis.check()?;
+        let code = analysis.told.code_around(analysis.program, at);
+        let mut count = 0;
+        let own = |program: &Program, case| {
+            jump_tables::is_own_case(program, &table, case, &code, &starts)
+        };
+        while own(explorer.program(), count) {
+            let target = table.cases[count].1.offset;
+            explorer.resolve(vec![(function, at.offset, vec![target])])?;
+            count += 1;
+        }
+        match jump_tables::shortened(table, count) {
+            Some(table) => {
+                refer(explorer.analysis().program, &table);
+                known.insert(at, (function, table));
+            }
+            None => _ = hopeless.insert((function, at.offset)),
+        }
+    }
+    Ok(())
 }
 
 /// Asks the decompiler about the functions of some jumps, about each once; the tables of the
@@ -208,14 +254,22 @@ fn ask(
     found
 }
 
-/// Resolves what the code just before each jump tells. What is left may be a table that only
-/// the decompiler can read.
+/// What the code just before some jumps tells.
+#[derive(Default)]
+struct Seen {
+    resolved: Vec<Found>,
+    /// Tables of which nothing tells how many entries are their own.
+    unbounded: Vec<Found>,
+    /// What may be a table that only the decompiler can read.
+    rest: BTreeSet<(u64, u64)>,
+}
+
+/// Looks at the code just before each jump.
 fn look(
     analysis: &Analysis<'_>,
     open: BTreeSet<(u64, u64)>,
     hopeless: &mut BTreeSet<(u64, u64)>,
-    known: &Known,
-) -> (Vec<Found>, BTreeSet<(u64, u64)>) {
+) -> Seen {
     let Analysis { program, language, told, .. } = analysis;
     let mut reader = CodeReader::new(language);
     // Code of other processors finds its tables by registers that were set long before.
@@ -223,15 +277,13 @@ fn look(
         matches!(language.processor(), "x86" | "AARCH64" | "RISCV") && language.pointer_size() == 8;
     let convention = language.default_convention().and_then(|name| language.convention(name));
     let preserved = convention.map_or(&[][..], |convention| &convention.preserved);
-    let mut resolved: Vec<Found> = Vec::new();
-    let mut by_byte: Vec<Found> = Vec::new();
-    let mut rest = BTreeSet::new();
+    let mut seen = Seen::default();
     for (function, at) in open {
         let places = (Address::ram(function), Address::ram(at));
         let long = || told.code_around(program, places.1).len() > LONGEST;
         match jump_tables::look_at(program, &mut reader, preserved, places) {
-            Jump::Table(table) => resolved.push((function, table)),
-            Jump::ByByte(table) => by_byte.push((function, table)),
+            Jump::Table(table) => seen.resolved.push((function, table)),
+            Jump::ByByte(table) => seen.unbounded.push((function, table)),
             Jump::Pointer if self_contained => {
                 hopeless.insert((function, at));
             }
@@ -239,25 +291,11 @@ fn look(
                 hopeless.insert((function, at));
             }
             Jump::Pointer | Jump::Perhaps => {
-                rest.insert((function, at));
+                seen.rest.insert((function, at));
             }
         }
     }
-    let tables = [&resolved, &by_byte].into_iter().flatten().chain(known.values());
-    let starts = tables.flat_map(|(_, table)| &table.tables);
-    let starts: BTreeSet<Address> = starts.map(|(first, _, _)| *first).collect();
-    for (function, table) in by_byte {
-        let at = table.from;
-        let first = table.tables.first().map(|(first, _, _)| *first);
-        // One table ends where the next one starts.
-        let end = first.and_then(|first| starts.range((Bound::Excluded(first), Unbounded)).next());
-        let code = told.code_around(program, at);
-        match jump_tables::shortened(program, table, end.copied(), &code) {
-            Some(table) => resolved.push((function, table)),
-            None => _ = hopeless.insert((function, at.offset)),
-        }
-    }
-    (resolved, rest)
+    seen
 }
 
 /// A table with the function that jumps through it.

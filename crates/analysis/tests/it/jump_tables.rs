@@ -88,3 +88,28 @@ fn a_function_that_passes_on_to_a_pointer_returns_while_other_jumps_are_looked_a
         assert!(!function.no_return, "{entry:x}");
     }
 }
+
+/// A byte that nothing bounds chooses between two cases, the second of which chooses between two
+/// by a table right behind the first one.
+const BY_BYTE: (u64, &str) = (
+    0x1000,
+    "40 0f b6 c7  48 8d 0d f5 0f 00 00  48 63 04 81  48 01 c8  ff e0  c3 \
+     83 fe 01  77 fa  48 8d 0d e7 0f 00 00  89 f0  48 63 04 81  48 01 c8  ff e0 \
+     b8 01 00 00 00 c3  b8 02 00 00 00 c3",
+    // movzx eax,dil; lea rcx,[2000]; movsxd rax,[rcx+rax*4]; add rax,rcx; 1012 jmp rax   1014 ret
+    // 1015 cmp esi,1; ja 1014; lea rcx,[2008]; mov eax,esi; 1023 movsxd rax,[rcx+rax*4]
+    // add rax,rcx; 102a jmp rax   102c mov eax,1; ret   1032 mov eax,2; ret
+);
+
+#[test]
+fn a_table_without_a_bound_ends_where_the_code_of_its_cases_has_another() {
+    // Distances from 2000 to 1014, 1015; from 2008 to 102c, 1032.
+    let tables = bytes("14 f0 ff ff 15 f0 ff ff 24 f0 ff ff 2a f0 ff ff");
+    let program = analysed(&[(BY_BYTE.0, bytes(BY_BYTE.1)), (0x2000, tables)], &[BY_BYTE.0]);
+    assert_eq!(destinations(&program, 0x1012), [0x1014, 0x1015]);
+    assert_eq!(destinations(&program, 0x102a), [0x102c, 0x1032]);
+    assert!(
+        program.listing.instructions.contains_key(&Address::ram(0x1023)),
+        "no instruction lost"
+    );
+}
