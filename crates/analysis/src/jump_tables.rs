@@ -47,6 +47,8 @@ struct Index {
     part: NodeId,
     first: u64,
     count: u64,
+    /// Whether the code keeps out what lies above, not only the size of the index.
+    bounded: bool,
 }
 
 /// Looks at the code before one computed jump of the function at `entry`. Cost: bounded.
@@ -102,8 +104,7 @@ impl Path {
         let Path { expressions, guards, destination } = self;
         let guarded =
             guards.iter().rev().find_map(|g| table(program, expressions, *destination, g));
-        let found = guarded.map(|table| (table, true));
-        match found.or_else(|| masked_table(program, expressions, *destination)) {
+        match guarded.or_else(|| masked_table(program, expressions, *destination)) {
             Some((found, true)) => return Jump::Table(JumpTable { from: at, ..found }),
             Some((found, false)) => return Jump::ByByte(JumpTable { from: at, ..found }),
             None => {}
@@ -232,13 +233,14 @@ fn run(
     None
 }
 
-/// The table with the destinations for every index that a guard lets through.
+/// The table with the destinations for every index that a guard lets through, and whether the guard
+/// bounds it; else its index is a byte, and the table may end before the last value.
 fn table(
     program: &Program,
     expressions: &Expressions,
     destination: NodeId,
     guard: &Guard,
-) -> Option<JumpTable> {
+) -> Option<(JumpTable, bool)> {
     let mut evaluation = Evaluation::new(expressions, program);
     let parts = expressions.parts(guard.condition).into_iter();
     let mut numbers = vec![0];
@@ -252,8 +254,9 @@ fn table(
     };
     let inner = parts.filter(|part| *part != guard.condition && !expressions.is_constant(*part));
     let index = inner.into_iter().find_map(decides)?;
-    let otherwise = (Some(guard.otherwise), true);
+    let (otherwise, bounded) = (Some(guard.otherwise), index.bounded);
     cases(program, expressions, &mut evaluation, destination, index, otherwise)
+        .map(|table| (table, bounded))
 }
 
 /// The values that a part may have where a guard has held, if they are a range that begins at
@@ -275,8 +278,9 @@ fn range(
     let count = (0..=ENTRIES).find(|step| !passes(first.wrapping_add(*step)))?;
     // A bound keeps out everything above it as well.
     let beyond = [count + 1, count + 7].map(|step| first.wrapping_add(step));
-    let bounded = count >= 2 && !beyond.into_iter().any(passes);
-    bounded.then_some(Index { part, first, count })
+    let is_range = count >= 2 && !beyond.into_iter().any(passes);
+    let bounded = expressions.size(part) > 1 || first + count <= mask;
+    is_range.then_some(Index { part, first, count, bounded })
 }
 
 /// The destinations for every index that a mask lets through, and whether the code masks the
@@ -291,22 +295,21 @@ fn masked_table(
         let (mask, bounded) = expressions.masked(index)?;
         let count = mask.checked_add(1)?;
         let fits = count.is_power_of_two() && (2..=ENTRIES).contains(&count);
-        let index = Index { part: index, first: 0, count };
-        let cases =
-            || cases(program, expressions, &mut evaluation, destination, index, (None, bounded));
+        let index = Index { part: index, first: 0, count, bounded };
+        let cases = || cases(program, expressions, &mut evaluation, destination, index, None);
         fits.then(cases).flatten().map(|table| (table, bounded))
     })
 }
 
-/// The destinations for the first values of an index, if code can be at all of them, or else as
-/// far as code can be where not all are wanted.
+/// The destinations for the values of an index, if code can be at all of them, or as far as code
+/// can be where the index is not bounded.
 fn cases(
     program: &Program,
     expressions: &Expressions,
     evaluation: &mut Evaluation<'_>,
     destination: NodeId,
-    Index { part, first, count }: Index,
-    (otherwise, all): (Option<u64>, bool),
+    Index { part, first, count, bounded }: Index,
+    otherwise: Option<u64>,
 ) -> Option<JumpTable> {
     let mut cases = Vec::with_capacity(count as usize);
     let mut loads = Vec::new();
@@ -316,7 +319,7 @@ fn cases(
         evaluation.set(part, value);
         let target = evaluation.value(destination).and_then(|target| code_at(program, target));
         let target = match target {
-            None if !all => break,
+            None if !bounded => break,
             target => target?,
         };
         cases.push((expressions.before_offset(part, value), Address::ram(target)));

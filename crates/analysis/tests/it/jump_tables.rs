@@ -113,3 +113,23 @@ fn a_table_without_a_bound_ends_where_the_code_of_its_cases_has_another() {
         "no instruction lost"
     );
 }
+
+/// A comparison keeps out what is too small; above, only the size of a byte bounds the index.
+const BOUNDED_BELOW: (u64, &str) = (
+    0x1000,
+    "0f b6 46 10  83 f8 17  73 01  c3  83 c0 e9  48 8d 0d ec 0f 00 00  48 63 04 81  48 01 c8 \
+     ff e0  b8 01 00 00 00 c3  b8 02 00 00 00 c3  31 c0 c3",
+    // movzx eax,[rsi+10h]; cmp eax,17h; jae 100a; ret   100a sub eax,17h; lea rcx,[2000]
+    // movsxd rax,[rcx+rax*4]; add rax,rcx; 101b jmp rax   101d mov eax,1; ret   1023 mov eax,2; ret
+    // 1029 xor eax,eax; ret
+);
+
+#[test]
+fn the_size_of_a_byte_bounds_no_table() {
+    // Distances from 2000 to 101d, 1023, 101d, and what leads into the next function.
+    let own = "1d f0 ff ff 23 f0 ff ff 1d f0 ff ff ".to_owned();
+    let table = bytes(&(own + &"2a f0 ff ff ".repeat(0xf0)));
+    let (start, code) = BOUNDED_BELOW;
+    let program = analysed(&[(start, bytes(code)), (0x2000, table)], &[start, 0x1029]);
+    assert_eq!(destinations(&program, 0x101b), [0x101d, 0x1023]);
+}
