@@ -527,3 +527,35 @@ fn calls_of_thumb_code_lead_to_their_symbols() {
     assert_eq!(named_at(&program, "_g"), 0x1000);
     assert_eq!(value(&program, 0, 4), 0xfffe_f000, "bl 1000");
 }
+
+#[test]
+fn many_commands_over_the_same_bytes_are_read_once_or_twice() {
+    // Each segment has the whole file as texts, each symbol command the whole file as symbols.
+    let size = 0x8000u64;
+    let mut commands: Vec<Vec<u8>> = (0..100u64)
+        .map(|n| {
+            let address = 0x10_0000 * (n + 1);
+            let part =
+                Part { section: "__cstring", address, size, offset: 1, flags: 2, reserved: [0, 0] };
+            segment(&format!("S{n}"), address, 0, size, 3, &[part])
+        })
+        .collect();
+    let words =
+        |values: &[u32]| -> Vec<u8> { values.iter().flat_map(|v| v.to_le_bytes()).collect() };
+    for _ in 0..100 {
+        commands.push(words(&[2, 24, 0x6000, 0x200, 0x6000, 0x2000]));
+        commands.push(words(&[0x8000_0033, 16, 0x7000, 0x1000]));
+    }
+    let total: usize = commands.iter().map(Vec::len).sum();
+    let mut out =
+        words(&[0xfeed_facf, 0x0100_0007, 3, 2, commands.len() as u32, total as u32, 0, 0]);
+    commands.iter().for_each(|command| out.extend(command));
+    assert!(out.len() < 0x6000);
+    out.resize(0x7000, b'a');
+    out.resize(size as usize, 0);
+    let program = open(out);
+    assert!(program.memory.blocks().len() >= 100);
+    let units = program.listing.data.len() as u64;
+    assert!(units <= 3 * size, "{units} data units of {size} bytes");
+    assert!(program.symbols.len() <= 0x400, "{}", program.symbols.len());
+}

@@ -26,10 +26,11 @@ fn options() -> LoadOptions {
 
 #[test]
 fn random_bytes_behind_each_magic_never_panic() {
-    let magics: [&[u8]; 9] = [
+    let magics: [&[u8]; 10] = [
         b"\x7fELF\x02\x01\x01",
         b"\x7fELF\x01\x02\x01",
         b"MZ",
+        b"\x64\x86\x02\0",
         b"\xcf\xfa\xed\xfe",
         b"\xfe\xed\xfa\xce",
         b"\xca\xfe\xba\xbe\0\0\0\x02",
@@ -55,6 +56,7 @@ fn a_forced_format_never_panics() {
     let formats = [
         Format::Elf,
         Format::Pe,
+        Format::Coff,
         Format::MachO,
         Format::Raw,
         Format::IntelHex,

@@ -9,7 +9,7 @@ mod programs;
 pub use calls::{addresses, comments, cursors};
 pub use messages::{frames, json_rpc, mcp_request};
 pub use programs::{
-    archive, code, debug, debug_files, elf, files, mach_o, names, pdb, pe, records,
+    archive, code, coff, debug, debug_files, elf, files, mach_o, names, pdb, pe, records,
 };
 
 /// Takes any bytes, and panics when something does not hold.
@@ -29,6 +29,7 @@ pub const ALL: &[(&str, Trial)] = &[
     ("mach_o", mach_o),
     ("records", records),
     ("archive", archive),
+    ("coff", coff),
     ("pdb", pdb),
     ("names", names),
     ("code", code),

@@ -26,7 +26,7 @@ fn load_as(bytes: &[u8], format: Format, language: Option<&str>) {
 
 /// A file of any content, as what it seems to be and as every format in turn.
 pub fn files(bytes: &[u8]) {
-    for trial in [elf, pe, mach_o, records, archive] {
+    for trial in [elf, pe, coff, mach_o, records, archive] {
         trial(bytes);
     }
     load_as(bytes, Format::Auto, None);
@@ -40,6 +40,11 @@ pub fn elf(bytes: &[u8]) {
 /// A file of any content, as a PE file.
 pub fn pe(bytes: &[u8]) {
     load_as(bytes, Format::Pe, None);
+}
+
+/// A file of any content, as a COFF object file.
+pub fn coff(bytes: &[u8]) {
+    load_as(bytes, Format::Coff, None);
 }
 
 /// A file of any content, as a Mach-O file.

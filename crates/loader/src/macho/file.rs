@@ -134,6 +134,13 @@ pub(super) struct MachFile {
 }
 
 impl MachFile {
+    /// Reads a tree of exports. A file has one, by one command or another.
+    fn read_exports(&mut self, offset: u64, size: u64) {
+        if size != 0 && self.export_trees.is_empty() {
+            self.export_trees.push(super::exports::read(&self.bytes, offset, size));
+        }
+    }
+
     /// The word at a file offset.
     pub(super) fn word_at(&self, offset: u64) -> Option<u32> {
         let endian = if self.big_endian { Endianness::Big } else { Endianness::Little };
@@ -226,12 +233,13 @@ where
     match command {
         m::LC_SEGMENT if !file.is_64 => read_segment::<H>(file, endian, offset),
         m::LC_SEGMENT_64 if file.is_64 => read_segment::<H>(file, endian, offset),
-        m::LC_SYMTAB => {
+        // A file has one of each of these tables; more of them would only cost.
+        m::LC_SYMTAB if file.symbol_table.is_none() => {
             if let Some(raw) = at::<m::SymtabCommand<Endianness>>(&bytes, offset) {
                 read_symbols::<H>(file, endian, raw);
             }
         }
-        m::LC_DYSYMTAB => {
+        m::LC_DYSYMTAB if file.indirect_at == 0 => {
             if let Some(raw) = at::<m::DysymtabCommand<Endianness>>(&bytes, offset) {
                 let start = u64::from(raw.indirectsymoff.get(endian));
                 let count = u64::from(raw.nindirectsyms.get(endian));
@@ -272,7 +280,7 @@ where
                     part(raw.lazy_bind_off, raw.lazy_bind_size),
                 ];
                 let (exports, size) = part(raw.export_off, raw.export_size);
-                file.export_trees.push(super::exports::read(&bytes, exports, size));
+                file.read_exports(exports, size);
             }
         }
         m::LC_DYLD_CHAINED_FIXUPS | m::LC_FUNCTION_STARTS | m::LC_DYLD_EXPORTS_TRIE => {
@@ -282,7 +290,7 @@ where
                 match command {
                     m::LC_FUNCTION_STARTS => file.function_starts = Some((start, size)),
                     m::LC_DYLD_CHAINED_FIXUPS => file.chained = Some((start, size)),
-                    _ => file.export_trees.push(super::exports::read(&bytes, start, size)),
+                    _ => file.read_exports(start, size),
                 }
             }
         }

@@ -261,13 +261,19 @@ impl Loader {
     /// Texts, numbers and pointers that sections are full of, up to the ends of their blocks.
     pub(super) fn mark_sections(&mut self) {
         let file = Arc::clone(&self.file);
+        // The same bytes may be in many sections.
+        let mut budget = 2 * file.bytes.len() as u64;
         for section in file.sections.iter().filter(|section| section.size > 0) {
             let start = self.ram(section.address);
             let Some(end) = self.program.memory.block_at(start).map(|block| block.end().offset)
             else {
                 continue;
             };
-            let end = end.min(start.offset.saturating_add(file.bytes.len() as u64));
+            if budget == 0 {
+                break;
+            }
+            let end = end.min(start.offset.saturating_add(budget - 1));
+            let before = self.program.listing.data.len();
             match section.kind() {
                 m::S_CSTRING_LITERALS => self.mark_texts(start, end),
                 m::S_4BYTE_LITERALS => self.mark_numbers(start, end, "float", 4),
@@ -278,6 +284,9 @@ impl Loader {
                 | m::S_MOD_INIT_FUNC_POINTERS
                 | m::S_MOD_TERM_FUNC_POINTERS => self.mark_pointers(start, end),
                 _ => {}
+            }
+            if self.program.listing.data.len() > before {
+                budget = budget.saturating_sub(end - start.offset + 1);
             }
         }
     }
