@@ -10,7 +10,7 @@ use crate::shared_returns::set_override;
 use crate::stack::{self, StackAccess};
 use decompiler::Language;
 use program::{
-    Address, AddressRange, AddressSet, FlowOverride, FlowType, Function, Instruction,
+    Address, AddressRange, AddressSet, CodeUnit, FlowOverride, FlowType, Function, Instruction,
     LocalVariable, Program, RefType, Reference, ReferenceInfo, SourceType, SpaceId, Storage,
     StoragePiece, Table,
 };
@@ -168,6 +168,11 @@ fn follow_all(
 /// Stores what was found in one function.
 fn store(program: &mut Program, machine: &Machine, entry: Address, facts: Facts) {
     store_references(program, &facts);
+    for at in &facts.other_mode {
+        if program.code_unit_at(*at) == Some(CodeUnit::Undefined) && program.mode_at(*at) == 0 {
+            program.set_mode(AddressRange { start: *at, end: *at }, 1);
+        }
+    }
     let jumps = facts.references.iter().filter(|(_, found)| found.iter().any(is_computed_jump));
     for (at, _) in jumps {
         leave(program, machine, entry, Address::ram(*at));

@@ -268,9 +268,26 @@ impl Follower<'_> {
             let kind = self.computed_kind(index, flow);
             let usage = Use { known, ..Use::known(kind, Opcode::CallInd) };
             self.refer(index, Place::of(target), usage);
+            if known && self.changes_mode(index) {
+                self.other_mode.push(target);
+            }
         }
         let settled = value.is_none_or(|value| value.known != Known::Suspect);
         self.called(index, target, settled);
+    }
+
+    /// Whether a computed call goes on in Thumb code: ARM's look at the lowest bit of the pointer.
+    fn changes_mode(&mut self, index: usize) -> bool {
+        if self.machine.family != Family::Arm {
+            return false;
+        }
+        let lowest = |op: &&PcodeOp| {
+            op.opcode == Opcode::IntAnd && op.inputs.get(1).is_some_and(|v| v.offset == 1)
+        };
+        let chosen =
+            self.ops_of(index).iter().find(lowest).and_then(|op| op.inputs.first().copied());
+        let value = chosen.and_then(|place| self.get(&place, false));
+        value.is_some_and(|v| v.known == Known::Constant && v.offset & 1 != 0)
     }
 
     /// The kind of a computed call's reference. Jumps that count as calls keep the note that they

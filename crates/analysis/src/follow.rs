@@ -26,6 +26,8 @@ pub(crate) struct Facts {
     pub(crate) references: Vec<(u64, SmallVec<[Found; 2]>)>,
     /// Places of the stack frame that instructions use, in order.
     pub(crate) stack: Vec<StackAccess>,
+    /// Places that are called in the other decoding mode.
+    pub(crate) other_mode: Vec<Address>,
 }
 
 /// One reference found.
@@ -90,6 +92,7 @@ pub(crate) struct Follower<'a> {
     flows: HashSet<(u64, u64)>,
     pub(crate) found: HashMap<u64, SmallVec<[Found; 2]>>,
     pub(crate) stack: Vec<StackAccess>,
+    pub(crate) other_mode: Vec<Address>,
     /// Whether any instruction so far did more than go on to the next.
     pub(crate) branched: bool,
 }
@@ -113,6 +116,7 @@ impl<'a> Follower<'a> {
             flows: HashSet::default(),
             found: HashMap::default(),
             stack: Vec::new(),
+            other_mode: Vec::new(),
             branched: false,
         }
     }
@@ -142,6 +146,7 @@ impl<'a> Follower<'a> {
         }
         // There is no frame where there is no function.
         self.stack.clear();
+        self.other_mode.clear();
         for found in self.found.values_mut() {
             found.retain(|found| found.to.space != SpaceId::STACK);
         }
@@ -164,7 +169,8 @@ impl<'a> Follower<'a> {
     fn finish(&mut self) -> Facts {
         let mut references: Vec<_> = self.found.drain().collect();
         references.sort_unstable_by_key(|(at, _)| *at);
-        Facts { references, stack: std::mem::take(&mut self.stack) }
+        let stack = std::mem::take(&mut self.stack);
+        Facts { references, stack, other_mode: std::mem::take(&mut self.other_mode) }
     }
 
     /// Collects the instructions of some code.

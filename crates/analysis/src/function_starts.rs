@@ -1,18 +1,29 @@
 //! Function starts that nothing refers to, known by the bytes with which compilers begin
-//! functions: stack frames made right behind the end of other code.
+//! functions: stack frames made right behind the end of other code, and the like.
 //!
 //! Every byte of code that no function holds is looked at once.
 
 use crate::address_tables::is_fallen_into;
+use crate::code::CodeReader;
 use crate::linkage;
+use crate::start_patterns::{After, Claim, Rule, Rules};
 use crate::windows_starts::{self, Behind, Habits};
 use decompiler::Language;
 use program::{Address, CodeUnit, FlowType, MemoryBlock, Program, RefType, Reference};
 use smallvec::{SmallVec, smallvec};
 
 /// Bytes that are looked at before and from a place on.
-const BEFORE: usize = 10;
+const BEFORE: usize = 20;
 const FROM: usize = 16;
+
+/// What a search finds.
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    /// Where functions begin, with the decoding mode.
+    pub(crate) functions: Vec<(Address, u8)>,
+    /// Where there is code, though it may be in the middle of a function.
+    pub(crate) code: Vec<(Address, u8)>,
+}
 
 /// How the functions of a processor begin.
 #[derive(Clone, Copy)]
@@ -21,18 +32,6 @@ enum Manner {
     Windows(&'static Habits),
     /// As other compilers for x86 have it, whatever lies before where other means found code.
     X86 { begins: fn(&[u8]) -> bool },
-    /// By saving the frame pointer and the link register behind the end of other code.
-    Aarch64,
-}
-
-impl Manner {
-    /// Starts are at multiples of this.
-    fn alignment(self) -> u64 {
-        match self {
-            Manner::Windows(_) | Manner::X86 { .. } => 1,
-            Manner::Aarch64 => 4,
-        }
-    }
 }
 
 fn manner(language: &Language) -> Option<Manner> {
@@ -41,37 +40,49 @@ fn manner(language: &Language) -> Option<Manner> {
         ("x86", size @ (4 | 8)) if windows => Some(Manner::Windows(windows_starts::habits(size))),
         ("x86", 8) => Some(Manner::X86 { begins: begins_x64 }),
         ("x86", 4) => Some(Manner::X86 { begins: begins_x86 }),
-        ("AARCH64", _) => Some(Manner::Aarch64),
         _ => None,
     }
 }
 
+/// Whether code found meanwhile may show more starts: what stands before a place decides.
+pub(crate) fn may_find_more(language: &Language) -> bool {
+    manner(language).is_none()
+}
+
 /// The places in code that look like starts and belong to no function.
-pub(crate) fn find(program: &Program, language: &Language) -> Vec<Address> {
-    let Some(manner) = manner(language) else { return Vec::new() };
-    let mut found = Vec::new();
+pub(crate) fn find(program: &Program, language: &Language) -> Starts {
+    let mut found = Starts::default();
+    let manner = manner(language);
+    let rules = Rules::of(language);
+    let mut reader = CodeReader::new(language);
     for block in program.memory.blocks() {
         let code = block.permissions.execute && !block.permissions.artificial;
         let plain = !block.is_overlay() && block.is_initialized() && !linkage::holds_stubs(block);
-        if code && plain {
-            let mut is_start = |at| match manner {
-                Manner::Windows(habits) => is_windows(program, habits, block, at),
-                Manner::X86 { begins } => is_x86(program, begins, block, at),
-                Manner::Aarch64 => is_aarch64(program, block, at),
-            };
-            search(program, manner.alignment(), block, &mut is_start, &mut found);
+        if !code || !plain {
+            continue;
+        }
+        match manner {
+            Some(Manner::Windows(habits)) => search(program, block, &mut |at| {
+                if is_windows(program, habits, block, at) {
+                    found.functions.push((at, 0));
+                }
+            }),
+            Some(Manner::X86 { begins }) => search(program, block, &mut |at| {
+                if is_x86(program, begins, block, at) {
+                    found.functions.push((at, 0));
+                }
+            }),
+            None if !rules.is_empty() => search(program, block, &mut |at| {
+                look(program, &mut reader, &rules, (block, at), &mut found);
+            }),
+            None => {}
         }
     }
     found
 }
 
-fn search(
-    program: &Program,
-    alignment: u64,
-    block: &MemoryBlock,
-    is_start: &mut dyn FnMut(Address) -> bool,
-    found: &mut Vec<Address>,
-) {
+/// Looks at all places of a block that are in no function.
+fn search(program: &Program, block: &MemoryBlock, look: &mut dyn FnMut(Address)) {
     let mut at = block.start;
     while at <= block.end() {
         if let Some(function) = program.functions.containing(at) {
@@ -82,9 +93,7 @@ fn search(
             at = next;
             continue;
         }
-        if at.offset.is_multiple_of(alignment) && is_start(at) {
-            found.push(at);
-        }
+        look(at);
         let Some(next) = at.checked_add(1) else { return };
         at = next;
     }
@@ -111,17 +120,104 @@ fn is_x86(program: &Program, begins: fn(&[u8]) -> bool, block: &MemoryBlock, at:
         }
 }
 
-fn is_aarch64(program: &Program, block: &MemoryBlock, at: Address) -> bool {
-    begins_aarch64(program.memory.run(at))
-        && ends_aarch64(&bytes_before(program, at))
-        && match program.listing.unit_containing(at) {
-            // Code that was found by other means, but not as a function.
-            Some((start, CodeUnit::Instruction(_))) => {
-                start == at && !is_fallen_into(program, at) && !is_branched_to(program, at)
-            }
-            Some(_) => false,
-            None => at != block.start,
+/// Looks at one place by the rules of its processor.
+fn look(
+    program: &Program,
+    reader: &mut CodeReader,
+    rules: &[Rules],
+    (block, at): (&MemoryBlock, Address),
+    found: &mut Starts,
+) {
+    let run = program.memory.run(at);
+    let from = &run[..run.len().min(FROM)];
+    for rules in rules.iter().filter(|rules| at.offset.is_multiple_of(rules.alignment)) {
+        if !rules.may_begin(from) {
+            continue;
         }
+        let before = bytes_before(program, at);
+        let mut code = false;
+        for rule in rules.fitting(&before, from) {
+            let is_open = is_unclaimed_code(program, at);
+            let unknown = program.listing.unit_containing(at).is_none();
+            code |= unknown && (rule.code || rule.claim == Claim::Code);
+            let begins = match rule.claim {
+                Claim::Function => true,
+                Claim::Perhaps => !is_branched_to(program, at),
+                Claim::Code => false,
+            };
+            if begins
+                && is_open
+                && stands_after(program, block, at, rule.after)
+                && is_good(program, reader, (at, rules.mode), rule)
+            {
+                return found.functions.push((at, rules.mode));
+            }
+        }
+        if code {
+            return found.code.push((at, rules.mode));
+        }
+    }
+}
+
+/// Whether there may be a function of its own: nothing is known of a place, or there is code that
+/// no other function, nor any flow, leads into.
+fn is_unclaimed_code(program: &Program, at: Address) -> bool {
+    match program.listing.unit_containing(at) {
+        Some((start, CodeUnit::Instruction(_))) => start == at && !is_part(program, at),
+        Some(_) => false,
+        None => true,
+    }
+}
+
+/// Whether code outside of functions is part of what lies before it.
+fn is_part(program: &Program, at: Address) -> bool {
+    let before = at.checked_sub(1);
+    if before.is_none_or(|before| program.functions.containing(before).is_some()) {
+        return false;
+    }
+    is_fallen_into(program, at)
+        || program
+            .references
+            .to(at)
+            .any(|reference| !matches!(reference.info.kind, RefType::Data | RefType::Param))
+}
+
+/// Whether what must stand before a place does, if anything is there.
+fn stands_after(program: &Program, block: &MemoryBlock, at: Address, after: After) -> bool {
+    let Some(before) = at.checked_sub(1).filter(|_| at != block.start) else { return true };
+    let unit = || program.listing.unit_containing(before).map(|(_, unit)| unit);
+    match after {
+        After::Anything => true,
+        After::Function => program.functions.containing(before).is_some(),
+        After::Data => matches!(unit(), Some(CodeUnit::Data(_))),
+        After::Defined => match unit() {
+            Some(CodeUnit::Instruction(_)) => !is_part(program, at),
+            other => other.is_some(),
+        },
+    }
+}
+
+/// Whether as many instructions are good ones as a rule wants, unless the code ends before.
+fn is_good(
+    program: &Program,
+    reader: &mut CodeReader,
+    (start, mode): (Address, u8),
+    rule: &Rule,
+) -> bool {
+    let context = reader.context(mode);
+    let mut at = start;
+    for _ in 0..rule.good {
+        let Ok(decoded) = reader.decode(program, at, context) else { return false };
+        let length = u64::from(decoded.length) + u64::from(decoded.delay_bytes);
+        if decoded.flow == FlowType::Invalid {
+            return false;
+        }
+        match at.checked_add(length.max(1)).filter(|_| decoded.flow.has_fall_through()) {
+            Some(next) => at = next,
+            None => return true,
+        }
+    }
+    true
 }
 
 /// Whether what must stand before a place does.
@@ -230,31 +326,6 @@ fn ends_x86(bytes: &[u8]) -> bool {
     }
 }
 
-fn word(bytes: &[u8]) -> Option<u32> {
-    bytes.first_chunk().map(|word| u32::from_le_bytes(*word))
-}
-
-/// Frame pointer and link register saved, maybe behind one filler.
-fn begins_aarch64(bytes: &[u8]) -> bool {
-    const NOP: u32 = 0xd503_201f;
-    let saves = |word: u32| word & 0xffc0_7fff == 0xa980_7bfd;
-    match word(bytes) {
-        Some(NOP) => bytes.get(4..).and_then(word).is_some_and(saves),
-        Some(first) => saves(first),
-        None => false,
-    }
-}
-
-fn ends_aarch64(bytes: &[u8]) -> bool {
-    let last = bytes.len().checked_sub(4).and_then(|at| word(&bytes[at..]));
-    last.is_some_and(|word| {
-        // A return, a jump, a jump to what a register holds.
-        word == 0xd65f_03c0
-            || word & 0xfc00_0000 == 0x1400_0000
-            || word & 0xffff_fc1f == 0xd61f_0000
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,8 +338,6 @@ mod tests {
         assert!(!begins_x64(&[0x48, 0x8b, 0x07]));
         assert!(begins_x86(&[0x56, 0x53, 0x83, 0xec, 0x14]));
         assert!(!begins_x86(&[0x53, 0x8b, 0x44, 0x24]));
-        assert!(begins_aarch64(&[0x1f, 0x20, 0x03, 0xd5, 0xfd, 0x7b, 0xbf, 0xa9]));
-        assert!(!begins_aarch64(&[0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6]));
     }
 
     #[test]
@@ -277,7 +346,5 @@ mod tests {
         assert!(ends_x86(&[0xc3, 0x0f, 0x1f, 0x44, 0, 0]));
         assert!(ends_x86(&[0xe9, 1, 2, 3, 4]));
         assert!(!ends_x86(&[0xe8, 1, 2, 3, 4]));
-        assert!(ends_aarch64(&[0xc0, 0x03, 0x5f, 0xd6]));
-        assert!(!ends_aarch64(&[0x1f, 0x20, 0x03, 0xd5]));
     }
 }

@@ -53,6 +53,34 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     analysis.step(1.0)
 }
 
+/// Keeps the decoding modes that flow gave to code, for those who decode it again. Cost: linear in
+/// the instructions, on processors with such modes.
+fn keep_modes(program: &mut Program) {
+    let language = &program.info.language_id;
+    if !language.starts_with("ARM:") && !language.starts_with("MIPS:") {
+        return;
+    }
+    let mut other: Vec<(AddressRange, u8)> = Vec::new();
+    for (at, instruction) in program.listing.instructions.iter() {
+        // What comes of a condition put on an instruction holds for that one alone.
+        let mode = instruction.mode.min(1);
+        let known = program.mode_at(*at).min(1);
+        let Some(range) = AddressRange::with_length(*at, u64::from(instruction.length)) else {
+            continue;
+        };
+        match other.last_mut() {
+            _ if mode == known => {}
+            Some((last, of)) if *of == mode && last.end.checked_add(1) == Some(*at) => {
+                last.end = range.end;
+            }
+            _ => other.push((range, mode)),
+        }
+    }
+    for (range, mode) in other {
+        program.set_mode(range, mode);
+    }
+}
+
 /// Makes sure that a function is known that never returns.
 fn mark_never(program: &mut Program, entry: Address) {
     if program.functions.at(entry).is_none() {
@@ -92,6 +120,7 @@ fn explore_all(
     switches::resolve(&mut explorer)?;
     explorer.fill_gaps_behind(never);
     let explored = explorer.finish();
+    keep_modes(analysis.program);
     define(analysis.program, &explored, None);
     Ok(code.into_iter().collect())
 }
@@ -172,9 +201,10 @@ fn shorten(program: &mut Program, explored: &Explored) {
 /// last of those that look like starts; then decodes code whose address is
 /// only taken. Cost: linear in the references and in the code without functions.
 pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
-    let mut searched = false;
+    let mut searches = if function_starts::may_find_more(analysis.language) { ROUNDS } else { 1 };
+    let mut looked_at = HashSet::default();
     let mut pointed = PointedCode::default();
-    for _ in 0..ROUNDS {
+    for _ in 0..2 * ROUNDS {
         let program = &mut *analysis.program;
         let (imports, mut code) = called(program);
         for at in &imports {
@@ -183,13 +213,19 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         if functions_lie_in_one_piece(analysis.language) {
             code.extend(jumped_to(program));
         }
-        if code.is_empty() && !std::mem::replace(&mut searched, true) {
-            code = function_starts::find(program, analysis.language);
+        let mut rest = Vec::new();
+        if code.is_empty() && searches > 0 {
+            searches -= 1;
+            let mut found = function_starts::find(program, analysis.language);
+            found.functions.retain(|(at, _)| looked_at.insert(*at));
+            found.code.retain(|(at, _)| looked_at.insert(*at));
+            code = take_modes(program, found.functions);
+            rest = take_modes(program, found.code);
         }
-        let rest = match code.is_empty() {
-            true => pointed.find(analysis, false)?,
-            false => Vec::new(),
-        };
+        if code.is_empty() && rest.is_empty() {
+            let found = pointed.find(analysis, false)?;
+            rest = take_modes(analysis.program, found);
+        }
         if code.is_empty() && rest.is_empty() {
             break;
         }
@@ -198,9 +234,21 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
+/// Lays down the decoding modes of places with code.
+fn take_modes(program: &mut Program, places: Vec<(Address, u8)>) -> Vec<Address> {
+    let take = |(at, mode)| {
+        if program.mode_at(at) != mode {
+            program.set_mode(AddressRange { start: at, end: at }, mode);
+        }
+        at
+    };
+    places.into_iter().map(take).collect()
+}
+
 /// Decodes code that only data refers to, and makes functions of what it calls.
 pub(crate) fn run_pointed(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let rest = PointedCode::default().find(analysis, true)?;
+    let rest = take_modes(analysis.program, rest);
     if rest.is_empty() {
         return Ok(());
     }
@@ -230,6 +278,7 @@ pub(crate) fn explore(
     }
     switches::resolve(&mut explorer)?;
     let explored = explorer.finish();
+    keep_modes(analysis.program);
     define(analysis.program, &explored, None);
     let mut fresh = Vec::new();
     for function in analysis.program.functions.clone().iter() {

@@ -44,6 +44,7 @@ mod rust_strings;
 mod scalars;
 mod shared_returns;
 mod stack;
+mod start_patterns;
 mod strings;
 mod subroutine;
 mod switch_tables;

@@ -11,6 +11,9 @@ use std::collections::{BTreeSet, HashMap};
 /// References between two looks at whether the run should end.
 const BETWEEN_LOOKS: usize = 256;
 
+/// The decoding mode that the lowest bit of a pointer chooses on ARM.
+const THUMB: u8 = 1;
+
 /// Looks at each destination once.
 #[derive(Default)]
 pub(crate) struct PointedCode {
@@ -25,18 +28,22 @@ impl PointedCode {
         &mut self,
         analysis: &Analysis<'_>,
         from_data: bool,
-    ) -> Result<Vec<Address>, Stopped> {
+    ) -> Result<Vec<(Address, u8)>, Stopped> {
         let program = &*analysis.program;
         let mut reader = CodeReader::new(analysis.language);
         let mut budget = Budget::of(program);
         let alignment = u64::from(analysis.language.instruction_alignment()).max(1);
+        // The lowest bit of a pointer to code chooses a mode there.
+        let chooses_mode = analysis.language.processor() == "ARM" && alignment == 2;
         let mut found = Vec::new();
         let mut open: HashMap<Address, bool> = HashMap::new();
         for (index, reference) in program.references.iter().enumerate() {
             if index.is_multiple_of(BETWEEN_LOOKS) {
                 analysis.check()?;
             }
-            let to = reference.to;
+            let mut to = reference.to;
+            let chosen = chooses_mode && to.offset & 1 != 0;
+            to.offset &= !u64::from(chosen);
             if !matches!(reference.info.kind, RefType::Data | RefType::Param)
                 || !to.offset.is_multiple_of(alignment)
                 || self.seen.contains(&to)
@@ -49,9 +56,9 @@ impl PointedCode {
                 continue;
             }
             self.seen.insert(to);
-            let mode = program.mode_at(to);
+            let mode = if chosen { THUMB } else { program.mode_at(to) };
             if Subroutines::new(program, &mut reader, &mut budget).is_valid(to, mode, from_data) {
-                found.push(to);
+                found.push((to, mode));
             }
             if budget.is_spent() {
                 tracing::debug!("too much code is pointed to that leads too far");

@@ -111,7 +111,7 @@ impl<'a> Subroutines<'a> {
         }
         walk.targets.iter().all(|target| walk.starts.contains_key(target))
             && (walk.returned || walk.reaches_function)
-            && self.agrees(&walk, entry, joins)
+            && self.agrees(&walk, (entry, mode), joins)
     }
 
     /// Follows all flows; `None` where something is no code, has no end or costs too much.
@@ -212,7 +212,7 @@ impl<'a> Subroutines<'a> {
 
     /// Whether the code lies in memory that can be executed, on nothing that is defined, and is
     /// referred to in its middle by nobody.
-    fn agrees(&self, walk: &Walk, entry: Address, joins: bool) -> bool {
+    fn agrees(&self, walk: &Walk, (entry, mode): (Address, u8), joins: bool) -> bool {
         let ranges = walk.starts.iter().filter_map(|(start, length)| {
             AddressRange::with_length(Address::new(entry.space, *start), *length)
         });
@@ -220,7 +220,8 @@ impl<'a> Subroutines<'a> {
         let listing = &self.program.listing;
         let references = &self.program.references;
         let entries: HashSet<u64> = walk.starts.keys().copied().collect();
-        let only_entry = |at: Address| at == entry;
+        // Where modes differ, the lowest bit of a pointer to code chooses one.
+        let code_at = |at: Address| at.offset & !u64::from(mode != 0);
         let good = |range: &AddressRange| {
             let executable = self
                 .program
@@ -235,9 +236,9 @@ impl<'a> Subroutines<'a> {
             };
             let mut into = references.destinations(range.start, range.end);
             let referred = if joins {
-                into.any(|at| !entries.contains(&at.offset))
+                into.any(|at| !entries.contains(&code_at(at)))
             } else {
-                into.any(|at| !only_entry(at))
+                into.any(|at| code_at(at) != entry.offset)
             };
             executable && !data && !referred && (joins || !code())
         };

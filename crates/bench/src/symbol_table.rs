@@ -57,7 +57,7 @@ pub fn known_functions(file: &Path, program: &Program) -> Result<BTreeMap<u64, K
             continue;
         }
         let name = symbol.name().unwrap_or_default();
-        let at = symbol.address().wrapping_add(moved);
+        let at = code_of(program, symbol.address().wrapping_add(moved));
         let known = Known { size: symbol.size(), name: name.to_owned() };
         match functions.get_mut(&at) {
             Some(other) if other.size >= known.size => {}
@@ -65,6 +65,17 @@ pub fn known_functions(file: &Path, program: &Program) -> Result<BTreeMap<u64, K
         }
     }
     Ok(functions)
+}
+
+/// Where the code of a function lies that a symbol of the table stands for: behind a descriptor on
+/// 64-bit PowerPC, and without the bit that chooses a mode on ARM.
+fn code_of(program: &Program, at: u64) -> u64 {
+    let place = Address::ram(at);
+    match program.memory.block_at(place) {
+        Some(block) if &*block.name == ".opd" => program.memory.read_uint(place, 8).unwrap_or(at),
+        _ if &*program.info.processor == "ARM" => at & !1,
+        _ => at,
+    }
 }
 
 /// Compares a program with the functions that it is known to have.

@@ -36,3 +36,31 @@ fn a_mark_of_data_defines_one_byte_of_it() {
     assert!(program.listing.data.get(&Address::ram(0x1000)).is_none());
     assert_eq!(program.symbols.named("$d.1").count(), 0);
 }
+
+#[test]
+fn an_odd_entry_says_that_thumb_code_is_there_and_nothing_of_what_follows() {
+    const ARM: u16 = 40;
+    let mut elf = Elf::new(false, 2, ARM);
+    elf.entry = 0x1005;
+    elf.segments.push(Segment {
+        kind: 1,
+        flags: 5,
+        offset: 0,
+        address: 0x1000,
+        file_size: 0x20,
+        memory_size: 0x20,
+    });
+    let text = vec![0; 0x20];
+    let text = Section {
+        name: ".text",
+        kind: 1,
+        flags: 6,
+        address: 0x1000,
+        data: text,
+        ..Section::default()
+    };
+    elf.sections = vec![text];
+    let program = load("t", "t", elf.build().into(), &LoadOptions::default()).expect("it loads");
+    let modes = [0x1000, 0x1004, 0x1010].map(|at| program.mode_at(Address::ram(at)));
+    assert_eq!(modes, [0, 1, 0]);
+}

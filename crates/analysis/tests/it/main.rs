@@ -1,5 +1,6 @@
 //! What analysis finds in small hand-made images, whose assembly stands beside their bytes.
 
+mod arm;
 mod bounds;
 mod c_text;
 mod flow;

@@ -2,7 +2,7 @@
 
 use super::Loader;
 use super::file::{ElfFile, ElfSymbol};
-use program::{Address, SourceType, SpaceId, SymbolId, SymbolKind};
+use program::{Address, AddressRange, SourceType, SpaceId, SymbolId, SymbolKind};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -309,7 +309,8 @@ impl Loader {
         let mut place = self.ram(address);
         if self.file.header.machine == object::elf::EM_ARM && place.offset & 1 != 0 {
             place.offset &= !1;
-            self.set_mode(place, 1);
+            // Says nothing of the code behind it, which may be of either kind.
+            self.program.set_mode(AddressRange { start: place, end: place }, 1);
         }
         let executable = self.program.memory.block_at(place).is_some_and(|b| b.permissions.execute);
         if !executable {
