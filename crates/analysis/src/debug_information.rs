@@ -8,7 +8,7 @@ pub(crate) use data::define_data;
 pub(crate) use types::{FunctionShape, alignment, member};
 
 use program::{Address, LocalVariable, Parameter, Program, Signature, SourceType, Storage, TypeId};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// What is told of a function that the program has.
@@ -51,7 +51,11 @@ impl ToldFunction<'_> {
                 custom_storage: false,
                 source: SourceType::Imported,
             };
+            let mut taken = BTreeMap::new();
             for (name, data_type, offset, size) in self.variables {
+                if !takes(&mut taken, offset, size) {
+                    continue;
+                }
                 let id = f.new_variable_id();
                 f.locals.push(LocalVariable {
                     name: name.into(),
@@ -66,6 +70,18 @@ impl ToldFunction<'_> {
             }
         });
     }
+}
+
+/// Whether a variable has a place of its own. Blocks may share the places of theirs: the first one
+/// has it, as in Ghidra. `taken` has where places end, by where they begin.
+fn takes(taken: &mut BTreeMap<i64, i64>, offset: i64, size: u32) -> bool {
+    let end = offset.saturating_add(i64::from(size));
+    let before = taken.range(..end).next_back();
+    if before.is_some_and(|(_, last)| *last > offset) {
+        return false;
+    }
+    taken.insert(offset, end);
+    true
 }
 
 /// A name that no other variable of the function has.
@@ -100,5 +116,20 @@ pub(crate) fn is_returned_by_pointer(program: &Program, returned: TypeId) -> boo
 pub(crate) fn warn(program: &mut Program, warning: String) {
     if !program.info.warnings.contains(&warning) {
         program.warn(warning);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::takes;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn variables_of_blocks_that_share_a_place_have_it_once() {
+        let mut taken = BTreeMap::new();
+        let each = [(-40, 32), (-40, 32), (-44, 8), (-8, 4), (-16, 16), (-48, 8), (-4, 4)];
+        let found: Vec<bool> =
+            each.into_iter().map(|(offset, size)| takes(&mut taken, offset, size)).collect();
+        assert_eq!(found, [true, false, false, true, false, true, true]);
     }
 }
