@@ -9,6 +9,7 @@ mod image;
 mod imports;
 mod jump_tables;
 mod mips;
+mod parameters;
 mod pointed_code;
 mod purges;
 mod rtti;

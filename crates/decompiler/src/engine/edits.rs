@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ghidra_decompiler::address::Address;
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::comment::Comment;
-use ghidra_decompiler::database::Database;
+use ghidra_decompiler::database::{Database, ScopeId};
 use ghidra_decompiler::error::Result;
 use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::varnode::Varnode;
@@ -20,6 +20,27 @@ use super::symbols::{Symbols, engine_name, is_undefined};
 use super::types::TypeMap;
 use super::variables::is_named_late;
 
+/// The engine's category of parameters.
+const PARAMETERS: i32 = 0;
+
+/// Keeps what has a type of its own apart: the engine gives such variables no other values, unless
+/// the code itself does.
+fn isolate_parameters(architecture: &mut Architecture, scope: ScopeId) {
+    let Architecture { symboltab, types, .. } = architecture;
+    let (Some(database), Some(factory)) = (symboltab.as_deref_mut(), types.as_deref()) else {
+        return;
+    };
+    for index in 0..database.scope_get_category_size(scope, PARAMETERS) {
+        let Some(symbol) = database.scope_get_category_symbol(scope, PARAMETERS, index) else {
+            continue;
+        };
+        let symbol = database.symbol_mut(symbol);
+        if symbol.is_type_locked() {
+            symbol.set_isolated(true, factory);
+        }
+    }
+}
+
 /// Tells the engine about a function's variables.
 pub(crate) fn feed_locals(
     data: &mut Funcdata,
@@ -30,6 +51,7 @@ pub(crate) fn feed_locals(
     function: &Function,
 ) -> Result<()> {
     let Some(scope) = data.get_scope_local() else { return Ok(()) };
+    isolate_parameters(architecture, scope);
     let mut named = false;
     for local in &function.locals {
         let Ok(data_type) = types.get(architecture, &program.types, local.data_type) else {
@@ -76,6 +98,9 @@ pub(crate) fn feed_locals(
         let Architecture { symboltab, types, .. } = architecture;
         if let (Some(database), Some(factory)) = (symboltab.as_deref_mut(), types.as_deref()) {
             database.scope_set_attribute(factory, scope, symbol, flags);
+            if locked {
+                database.symbol_mut(symbol).set_isolated(true, factory);
+            }
         }
         named |= !locked;
     }
