@@ -21,10 +21,15 @@ const BREAKPOINT: u8 = 0xcc;
 
 /// Functions that calls show never to return and that are not known not to. `starts` are places
 /// where code starts besides the functions. Cost: linear in the calls.
-pub(crate) fn find(program: &Program, starts: &BTreeSet<Address>) -> Vec<Address> {
+pub(crate) fn find(
+    program: &Program,
+    language: &Language,
+    starts: &BTreeSet<Address>,
+) -> Vec<Address> {
+    let mut reader = CodeReader::new(language);
     let mut seen: BTreeMap<Address, usize> = BTreeMap::new();
     for call in program.references.iter() {
-        if is_open(program, &call) && has_nothing_behind(program, &call, starts) {
+        if is_open(program, &call) && has_nothing_behind(program, &mut reader, &call, starts) {
             *seen.entry(call.to).or_default() += 1;
         }
     }
@@ -101,7 +106,12 @@ fn behind(program: &Program, at: Address) -> Option<Address> {
     Some(next)
 }
 
-fn has_nothing_behind(program: &Program, call: &Reference, starts: &BTreeSet<Address>) -> bool {
+fn has_nothing_behind(
+    program: &Program,
+    reader: &mut CodeReader,
+    call: &Reference,
+    starts: &BTreeSet<Address>,
+) -> bool {
     let is_x86 = program.info.language_id.starts_with("x86:");
     let mut at = call.from;
     for _ in 0..PADDING {
@@ -109,7 +119,9 @@ fn has_nothing_behind(program: &Program, call: &Reference, starts: &BTreeSet<Add
         if program.functions.at(next).is_some() || starts.contains(&next) {
             return true;
         }
-        let Some(instruction) = program.listing.instructions.get(&next) else { return true };
+        let Some(instruction) = program.listing.instructions.get(&next) else {
+            return !is_contested(program, reader, next);
+        };
         if is_x86 && program.memory.read_array(next) == Some([BREAKPOINT]) {
             return true;
         }
@@ -119,6 +131,16 @@ fn has_nothing_behind(program: &Program, call: &Reference, starts: &BTreeSet<Add
         at = next;
     }
     false
+}
+
+/// Whether an instruction could stand at a place if others were not decoded across it: somebody
+/// was mistaken there, which proves nothing.
+fn is_contested(program: &Program, reader: &mut CodeReader, at: Address) -> bool {
+    let context = reader.context(program.mode_at(at));
+    let Ok(instruction) = reader.decode(program, at, context) else { return false };
+    let last = at.checked_add(u64::from(instruction.length.saturating_sub(1))).unwrap_or(at);
+    program.listing.instruction_containing(at).is_some()
+        || program.listing.instructions.range(at..=last).next().is_some()
 }
 
 #[cfg(test)]

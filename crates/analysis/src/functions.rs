@@ -41,7 +41,7 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
             mark_never(analysis.program, *entry);
         }
         let starts = explore_all(analysis, &never)?;
-        let found = evidence::find(analysis.program, &starts);
+        let found = evidence::find(analysis.program, analysis.language, &starts);
         if found.is_empty() || round == most {
             break;
         }

@@ -212,6 +212,20 @@ fn two_calls_with_nothing_behind_prove_nothing() {
     assert!(!callee.no_return);
 }
 
+#[test]
+fn instructions_that_others_were_decoded_across_are_not_nothing() {
+    // 1000 je 1016; je 1026; je 1036; ret   1010, 1020, 1030 call 1040; mov eax,909090c3h; ret
+    // 1040 jmp [rdi]
+    let code = "74 14 74 22 74 30 c3 90 90 90 90 90 90 90 90 90 \
+                e8 2b 00 00 00 b8 c3 90 90 90 c3 90 90 90 90 90 \
+                e8 1b 00 00 00 b8 c3 90 90 90 c3 90 90 90 90 90 \
+                e8 0b 00 00 00 b8 c3 90 90 90 c3 90 90 90 90 90 ff 27";
+    let program = analysed(&[(0x1000, bytes(code))], &[0x1000, 0x1010, 0x1020, 0x1030]);
+    assert!(program.listing.instructions.contains_key(&Address::ram(0x1016)));
+    let callee = program.functions.at(Address::ram(0x1040)).expect("a function");
+    assert!(!callee.no_return);
+}
+
 /// What an instruction takes out of a place as it is tells the place's size.
 #[test]
 fn only_what_is_taken_as_it_is_defines_a_place() {
