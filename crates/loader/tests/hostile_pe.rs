@@ -142,3 +142,16 @@ fn many_libraries_with_the_same_slots_are_not_all_believed() {
     assert!(program.symbols.len() <= size / 4, "{} symbols", program.symbols.len());
     assert!(program.references.len() <= size / 4, "{} references", program.references.len());
 }
+
+#[test]
+fn resources_are_no_more_than_the_file_has_room_for() {
+    let mut data = vec![0u8; 0x200];
+    // A directory that announces 65,535 names and as many numbers.
+    data[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
+    let mut pe = code(0x200, data);
+    pe.sections[0].2 = 0x20_0000;
+    pe.directories = vec![(2, 0x1000, 0x20_0000)];
+    let size = pe.build().len();
+    let program = open(&pe);
+    assert!(program.listing.data.len() < size, "{} data units", program.listing.data.len());
+}

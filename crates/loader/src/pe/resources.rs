@@ -8,8 +8,10 @@ const RESOURCE: usize = object::pe::IMAGE_DIRECTORY_ENTRY_RESOURCE;
 
 /// Directories nest as deep as kind, name and language.
 const DEEPEST: u32 = 8;
-/// Most entries of all directories that are believed.
+/// Most entries of all directories that are believed, if the file is large enough for them.
 const ENTRIES: usize = 0x10000;
+/// Bytes of an entry.
+const ENTRY: u32 = 8;
 
 /// How the kinds that the system knows are called.
 const KINDS: [&str; 25] = [
@@ -69,7 +71,8 @@ struct Walk {
     /// Where the tree is, as an offset from the image base.
     base: u32,
     seen: HashSet<u32>,
-    entries: usize,
+    /// Entries that may still come.
+    room: usize,
     found: Vec<Resource>,
 }
 
@@ -81,7 +84,8 @@ impl Loader {
             self.warn("the resources are not in memory");
             return;
         }
-        let mut walk = Walk { base, seen: HashSet::new(), entries: 0, found: Vec::new() };
+        let room = (self.file.bytes.len() / ENTRY as usize).min(ENTRIES);
+        let mut walk = Walk { base, seen: HashSet::new(), room, found: Vec::new() };
         self.walk_resources(&mut walk, 0, 0, None, &mut Vec::new());
         let mut found = walk.found;
         found.sort_by_key(|resource| resource.offset);
@@ -108,12 +112,12 @@ impl Loader {
         self.program.define_data(self.place(start), directory, 16);
         let named = counts & 0xffff;
         for index in 0..named + (counts >> 16) {
-            walk.entries += 1;
-            let entry = start.checked_add(16 + 8 * index);
-            let Some(entry) = entry.filter(|_| walk.entries <= ENTRIES) else { return };
+            let Some(room) = walk.room.checked_sub(1) else { return };
+            walk.room = room;
+            let Some(entry) = start.checked_add(16 + ENTRY * index) else { return };
             let Some([id, to]) = self.words::<2>(self.place(entry)) else { return };
             let data_type = self.resource_entry_type();
-            self.program.define_data(self.place(entry), data_type, 8);
+            self.program.define_data(self.place(entry), data_type, ENTRY);
             let is_name = index < named;
             let name = self.resource_name(walk.base, id, is_name, depth);
             path.push(name);
