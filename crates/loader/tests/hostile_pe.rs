@@ -155,3 +155,20 @@ fn resources_are_no_more_than_the_file_has_room_for() {
     let program = open(&pe);
     assert!(program.listing.data.len() < size, "{} data units", program.listing.data.len());
 }
+
+#[test]
+fn tables_of_guarded_imports_are_no_longer_than_the_file() {
+    let mut data = vec![0u8; 0x200];
+    let mut put = |at: usize, value: u64| data[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    put(0, 0xc0);
+    // Control flow guard is on, and its table has 65,536 entries.
+    put(0x90, 0x500);
+    put(0xa0, BASE + 0x1100);
+    put(0xa8, 0x1_0000);
+    let mut pe = code(0x200, data);
+    pe.sections[0].2 = 0x20_0000;
+    pe.directories = vec![(10, 0x1000, 0xc0)];
+    let size = pe.build().len();
+    let program = open(&pe);
+    assert!(program.listing.data.len() < size, "{} data units", program.listing.data.len());
+}

@@ -210,7 +210,9 @@ impl Loader {
 
     /// Data that are offsets from the image base, one behind the other.
     fn mark_offsets(&mut self, place: Address, count: u64, name: &str, length: u32) {
-        for index in 0..count {
+        // Memory may go on where the file does not.
+        let room = self.file.bytes.len() as u64 / u64::from(length.max(1));
+        for index in 0..count.min(room) {
             let Some(at) = place.checked_add(index * u64::from(length)) else { break };
             let Some(value) = self.read(at, length) else { break };
             if !self.define(at, name) {
