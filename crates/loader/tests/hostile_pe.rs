@@ -172,3 +172,21 @@ fn tables_of_guarded_imports_are_no_longer_than_the_file() {
     let program = open(&pe);
     assert!(program.listing.data.len() < size, "{} data units", program.listing.data.len());
 }
+
+#[test]
+fn exports_are_no_more_than_the_file_has_room_for() {
+    let mut data = vec![0u8; 0x200];
+    // As many functions and names as there are ordinals, in tables behind the file's bytes.
+    for (at, value) in
+        [(20, 0x1_0000u32), (24, 0x1_0000), (28, 0x2000), (32, 0x5_0000), (36, 0xa_0000)]
+    {
+        data[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    let mut pe = code(0x200, data);
+    pe.sections[0].2 = 0x20_0000;
+    pe.directories = vec![(0, 0x1000, 0x28)];
+    let size = pe.build().len();
+    let program = open(&pe);
+    assert!(program.listing.data.len() < size, "{} data units", program.listing.data.len());
+    assert!(program.info.warnings.iter().any(|w| w.contains("room")));
+}

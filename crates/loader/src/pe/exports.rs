@@ -40,9 +40,13 @@ impl Loader {
             return;
         };
         let [function_table, name_table, ordinal_table] = rest;
-        let believed = |count: u32| if count > EXPORTS { 0 } else { count };
+        // Memory may go on where the file does not; an entry has four bytes.
+        let room = u32::try_from(self.file.bytes.len() / 4).unwrap_or(u32::MAX);
+        let believed = |count: u32| if count > EXPORTS { 0 } else { count.min(room) };
         if functions > EXPORTS || names > EXPORTS {
             self.warn("the export directory announces more exports than there are ordinals");
+        } else if functions > room || names > room {
+            self.warn("the export directory announces more exports than the file has room for");
         }
         let exports = Exports {
             library,
