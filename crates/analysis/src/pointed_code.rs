@@ -11,6 +11,9 @@ use std::collections::{BTreeSet, HashMap};
 /// References between two looks at whether the run should end.
 const BETWEEN_LOOKS: usize = 256;
 
+/// Said when the code that pointers lead to is more than may be looked at.
+const SPENT: &str = "not all code that is only pointed to was found: too much of it leads too far";
+
 /// The decoding mode that the lowest bit of a pointer chooses on ARM.
 const THUMB: u8 = 1;
 
@@ -22,11 +25,11 @@ pub(crate) struct PointedCode {
 
 impl PointedCode {
     /// Places that instructions, or with `from_data` data, refer to and that are subroutines of
-    /// which nothing is decoded yet. Cost: linear in the references and in the size of the
-    /// program's code.
+    /// which nothing is decoded yet. Warns if it had to stop before all were looked at. Cost:
+    /// linear in the references and in the size of the program's code.
     pub(crate) fn find(
         &mut self,
-        analysis: &Analysis<'_>,
+        analysis: &mut Analysis<'_>,
         from_data: bool,
     ) -> Result<Vec<(Address, u8)>, Stopped> {
         let program = &*analysis.program;
@@ -61,11 +64,14 @@ impl PointedCode {
                 found.push((to, mode));
             }
             if budget.is_spent() {
-                tracing::debug!("too much code is pointed to that leads too far");
                 break;
             }
             // One place may cost as much as many references.
             analysis.check()?;
+        }
+        let is_known = |warnings: &[String]| warnings.iter().any(|warning| warning == SPENT);
+        if budget.is_spent() && !is_known(&program.info.warnings) {
+            analysis.program.warn(SPENT);
         }
         Ok(found)
     }

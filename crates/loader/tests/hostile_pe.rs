@@ -154,6 +154,7 @@ fn resources_are_no_more_than_the_file_has_room_for() {
     let size = pe.build().len();
     let program = open(&pe);
     assert!(program.listing.data.len() < size, "{} data units", program.listing.data.len());
+    assert!(program.info.warnings.iter().any(|w| w.contains("not all resources")));
 }
 
 #[test]
@@ -171,6 +172,7 @@ fn tables_of_guarded_imports_are_no_longer_than_the_file() {
     let size = pe.build().len();
     let program = open(&pe);
     assert!(program.listing.data.len() < size, "{} data units", program.listing.data.len());
+    assert!(program.info.warnings.iter().any(|w| w.contains("larger than the file")));
 }
 
 #[test]

@@ -67,9 +67,12 @@ fn many_pointers_into_long_code_cost_no_more_than_the_code_is_long() {
     let (mut program, last) = everywhere(100_000);
     data_references(&mut program, usize::MAX).expect("runs to its end");
     assert!(!is_code(&program, last), "it has not looked so far");
+    let warnings = &program.info.warnings;
+    assert_eq!(warnings.iter().filter(|w| w.contains("leads too far")).count(), 1);
     let (mut program, last) = everywhere(100);
     data_references(&mut program, usize::MAX).expect("runs to its end");
     assert!(is_code(&program, last));
+    assert!(program.info.warnings.is_empty());
 }
 
 #[test]

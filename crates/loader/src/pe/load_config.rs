@@ -7,9 +7,6 @@ use program::{Address, CommentKind, TypeId};
 
 const LOAD_CONFIG: usize = object::pe::IMAGE_DIRECTORY_ENTRY_LOAD_CONFIG;
 
-/// Most entries of a table that are believed.
-const ENTRIES: u64 = 0x10000;
-
 /// What a member of the directory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -195,7 +192,7 @@ impl Loader {
 
     /// Handlers of exceptions that may be called, as offsets.
     fn mark_handlers(&mut self, (table, count): (u64, u64)) {
-        if table == 0 || count > ENTRIES {
+        if table == 0 {
             return;
         }
         let place = Address::ram(table & self.mask);
@@ -210,9 +207,7 @@ impl Loader {
 
     /// Data that are offsets from the image base, one behind the other.
     fn mark_offsets(&mut self, place: Address, count: u64, name: &str, length: u32) {
-        // Memory may go on where the file does not.
-        let room = self.file.bytes.len() as u64 / u64::from(length.max(1));
-        for index in 0..count.min(room) {
+        for index in 0..self.believed(count, length) {
             let Some(at) = place.checked_add(index * u64::from(length)) else { break };
             let Some(value) = self.read(at, length) else { break };
             if !self.define(at, name) {
@@ -222,6 +217,15 @@ impl Loader {
                 self.refer(at, self.place(value as u32));
             }
         }
+    }
+
+    /// How many entries of a table are believed: memory may go on where the file does not.
+    fn believed(&mut self, count: u64, length: u32) -> u64 {
+        let room = self.file.bytes.len() as u64 / u64::from(length.max(1));
+        if count > room {
+            self.warn("the load configuration has tables larger than the file");
+        }
+        count.min(room)
     }
 
     /// A function to which a pointer leads that the system replaces.
@@ -249,7 +253,7 @@ impl Loader {
 
     /// Functions that may be called through pointers.
     fn mark_guarded_functions(&mut self, (table, count): (u64, u64), extra: u32) {
-        if table == 0 || count == 0 || count > ENTRIES {
+        if table == 0 || count == 0 {
             return;
         }
         let place = Address::ram(table & self.mask);
@@ -258,7 +262,7 @@ impl Loader {
         }
         self.label(place, "GuardCFFunctionTable");
         let (entry, size) = self.guard_entry_type(extra);
-        let Ok(count) = u32::try_from(count) else { return };
+        let Ok(count) = u32::try_from(self.believed(count, size)) else { return };
         let array = self.program.types.array_of(entry, count);
         self.program.define_data(place, array, size * count);
         for index in 0..u64::from(count) {
@@ -275,7 +279,7 @@ impl Loader {
     /// Slots of imports whose address is taken.
     fn mark_guarded_imports(&mut self, (table, count): (u64, u64)) {
         let place = Address::ram(table & self.mask);
-        if table == 0 || count == 0 || count > ENTRIES || !self.program.memory.contains(place) {
+        if table == 0 || count == 0 || !self.program.memory.contains(place) {
             return;
         }
         self.label(place, "GuardCFAddressTakenIatTable");

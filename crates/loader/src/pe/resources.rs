@@ -73,6 +73,8 @@ struct Walk {
     seen: HashSet<u32>,
     /// Entries that may still come.
     room: usize,
+    /// Whether more came than there was room for.
+    cut: bool,
     found: Vec<Resource>,
 }
 
@@ -85,8 +87,11 @@ impl Loader {
             return;
         }
         let room = (self.file.bytes.len() / ENTRY as usize).min(ENTRIES);
-        let mut walk = Walk { base, seen: HashSet::new(), room, found: Vec::new() };
+        let mut walk = Walk { base, seen: HashSet::new(), room, cut: false, found: Vec::new() };
         self.walk_resources(&mut walk, 0, 0, None, &mut Vec::new());
+        if walk.cut {
+            self.warn("not all resources were read: there are more than are believed");
+        }
         let mut found = walk.found;
         found.sort_by_key(|resource| resource.offset);
         for resource in found {
@@ -112,7 +117,10 @@ impl Loader {
         self.program.define_data(self.place(start), directory, 16);
         let named = counts & 0xffff;
         for index in 0..named + (counts >> 16) {
-            let Some(room) = walk.room.checked_sub(1) else { return };
+            let Some(room) = walk.room.checked_sub(1) else {
+                walk.cut = true;
+                return;
+            };
             walk.room = room;
             let Some(entry) = start.checked_add(16 + ENTRY * index) else { return };
             let Some([id, to]) = self.words::<2>(self.place(entry)) else { return };
