@@ -12,6 +12,7 @@ pub mod composite;
 mod data_text;
 pub mod data_type;
 mod dependants;
+mod dos_stub;
 mod edit;
 pub mod flow;
 pub mod function;
@@ -36,6 +37,7 @@ pub use changes::Changes;
 pub use comment::CommentKind;
 pub use data_type::{DataOrganization, DataType, DataTypes, TypeId, TypeKind};
 pub use dependants::TypeFault;
+pub use dos_stub::DosStub;
 pub use edit::DefineError;
 pub use flow::{FlowOverride, FlowType, RefType};
 pub use function::{

@@ -1,24 +1,10 @@
 //! Whether a program was made by a compiler that lays down such descriptions: Microsoft's, or clang
 //! in its place. The small DOS program at the file's start tells, as its makers differ.
 
-use program::{Address, Program};
+use program::{Address, DosStub, Program};
 
 /// Bytes of the headers that are looked at.
 const HEAD: usize = 0x400;
-/// The usual code of the DOS program.
-const USUAL_CODE: [u8; 14] =
-    [0x0e, 0x1f, 0xba, 0x0e, 0x00, 0xb4, 0x09, 0xcd, 0x21, 0xb8, 0x01, 0x4c, 0xcd, 0x21];
-/// What it says, by gcc and Microsoft, and by clang.
-const MESSAGE: &[u8] = b"This program cannot be run in DOS mode.\r\r\n$";
-const CLANG_MESSAGE: &[u8] = b"This program cannot be run in DOS mode.$";
-/// Where the DOS program and the new header usually begin.
-const CODE: usize = 0x40;
-const USUAL_HEADER: usize = 0x80;
-const CLANG_HEADER: usize = 0x78;
-/// Headers farther away are nobody's.
-const FARTHEST_HEADER: usize = 0x300;
-/// Two words that are this apart begin the list of tools that Microsoft's linker leaves behind.
-const TOOLS: u32 = 0x536e_6144;
 /// Texts in programs that Rust's compiler made.
 const RUST: [&[u8]; 3] = [b"RUST_BACKTRACE", b"RUST_MIN_STACK", b"/rustc/"];
 /// How Swift's sections are called.
@@ -51,34 +37,24 @@ fn is_by_microsoft_or_clang(program: &Program) -> bool {
     if program.memory.read(base, &mut head).is_err() {
         return false;
     }
-    let word = |at: usize| {
-        let bytes = head.get(at..at.checked_add(4)?)?.try_into().ok()?;
-        Some(u32::from_le_bytes(bytes))
-    };
-    let Some(header) = word(0x3c).and_then(|at| usize::try_from(at).ok()) else { return false };
-    if header > FARTHEST_HEADER || is_managed(&word, header) {
+    let Some(stub) = DosStub::read(&head) else { return false };
+    let word = |at: usize| Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?));
+    let header = stub.header as usize;
+    if is_managed(&word, header) {
         return false;
     }
-    let tools = || word(0x80).zip(word(0x84));
-    let by_linker = |(a, b): (u32, u32)| a != 0 && b != 0 && a ^ b == TOOLS;
-    if header > USUAL_HEADER && tools().is_some_and(by_linker) {
+    if stub.has_tools() || stub.is_by_clang() {
         return true;
-    }
-    let code = &head[CODE..];
-    let message = memchr::memmem::find(code, b"This").map_or(&[][..], |at| &code[at..]);
-    if !code.starts_with(&USUAL_CODE) || message.is_empty() {
-        return false;
-    }
-    if header == CLANG_HEADER || message.starts_with(CLANG_MESSAGE) {
-        return true;
-    }
-    if !message.starts_with(MESSAGE) {
-        return false;
     }
     // gcc's programs or old ones of Microsoft's: the symbols and sections tell.
     let named = |name| program.memory.block_named(name).is_some();
-    let by_gcc = header == USUAL_HEADER && word(header + 12) != Some(0);
-    !by_gcc && !named("CODE") && !named(".bss") && !named(".idata") && !holds(program, ".data", GO)
+    let by_gcc = stub.has_usual_header() && word(header + 12) != Some(0);
+    stub.is_plain()
+        && !by_gcc
+        && !named("CODE")
+        && !named(".bss")
+        && !named(".idata")
+        && !holds(program, ".data", GO)
 }
 
 /// Whether it is a program for .NET.
