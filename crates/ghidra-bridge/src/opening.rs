@@ -16,8 +16,10 @@ pub fn open(config: &Config) -> anyhow::Result<Session> {
     let Some(file) = &opening.file else {
         return Session::empty().context("the empty session cannot be made");
     };
+    let (language, compiler_spec) = opening.language.as_deref().map(split_language).unzip();
     let load = LoadOptions {
-        language: opening.language.clone(),
+        language,
+        compiler_spec: compiler_spec.flatten(),
         base: opening.base,
         format: match opening.loader {
             LoaderChoice::Auto => Format::Auto,
@@ -31,7 +33,6 @@ pub fn open(config: &Config) -> anyhow::Result<Session> {
             LoaderChoice::Archive => Format::Archive,
         },
         member: opening.member.clone(),
-        ..LoadOptions::default()
     };
     let project = match &opening.project {
         ProjectPlace::None => ProjectChoice::None,
@@ -40,6 +41,16 @@ pub fn open(config: &Config) -> anyhow::Result<Session> {
     };
     let (pdb, read_only) = (opening.pdb.clone(), config.read_only);
     Ok(Session::open(file, &OpenOptions { load, pdb, project, read_only })?)
+}
+
+/// A language id, and the compiler specification that may follow it as a fifth part.
+fn split_language(text: &str) -> (String, Option<String>) {
+    match text.rsplit_once(':') {
+        Some((language, compiler)) if language.split(':').count() == 4 => {
+            (language.to_owned(), Some(compiler.to_owned()))
+        }
+        _ => (text.to_owned(), None),
+    }
 }
 
 /// Where projects are kept when nobody says where.
@@ -52,5 +63,22 @@ fn default_folder() -> ProjectChoice {
             );
             ProjectChoice::None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_language;
+
+    #[test]
+    fn a_compiler_may_follow_the_language() {
+        let split = |text| {
+            let (language, compiler) = split_language(text);
+            (language, compiler.unwrap_or_default())
+        };
+        let x64 = "x86:LE:64:default".to_owned();
+        assert_eq!(split("x86:LE:64:default"), (x64.clone(), String::new()));
+        assert_eq!(split("x86:LE:64:default:windows"), (x64, "windows".to_owned()));
+        assert_eq!(split("a:b:c:d:e:f").0, "a:b:c:d:e:f", "nothing is guessed");
     }
 }

@@ -68,6 +68,11 @@ pub(crate) fn is_object(bytes: &[u8]) -> bool {
         && (symbols == 0 || (table..=size).contains(&symbols))
 }
 
+/// Said where Ghidra's choice is not that of the system that runs such files.
+const GCC: &str = "nothing in the object file says that Microsoft's tools made it, so that it is taken for gcc's, \
+     as Ghidra does; parameters of Windows programs are in other registers: \
+     language=x86:LE:64:default:windows takes those";
+
 /// The language of a processor.
 fn processor(machine: u16) -> Option<&'static str> {
     Some(match machine {
@@ -145,6 +150,10 @@ fn load_class<H: CoffHeader>(
     let mut all = std::mem::take(&mut loader.relocations);
     all.sort_by_key(|r| r.address);
     loader.program.relocations = Arc::new(all);
+    let is_x64 = header.machine() == pe::IMAGE_FILE_MACHINE_AMD64;
+    if is_x64 && !microsoft && options.language.is_none() && options.compiler_spec.is_none() {
+        loader.program.warn(GCC);
+    }
     demangler::apply(&mut loader.program);
     Ok(loader.program)
 }

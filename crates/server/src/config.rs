@@ -174,7 +174,7 @@ pub struct Opening {
     pub file: Option<PathBuf>,
     /// When it is analysed.
     pub analysis: AnalysisMode,
-    /// Language to use in place of the detected one.
+    /// Language to use in place of the detected one; a compiler specification may follow it.
     pub language: Option<String>,
     /// Image base.
     pub base: Option<u64>,

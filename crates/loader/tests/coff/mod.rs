@@ -96,6 +96,7 @@ fn sections_of_one_name_lie_together() {
         (&*program.info.language_id, &*program.info.compiler_spec_id),
         ("x86:LE:64:default", "gcc")
     );
+    assert!(program.info.warnings.iter().any(|w| w.contains("x86:LE:64:default:windows")));
     let blocks: Vec<(&str, u64, u64, bool)> = program
         .memory
         .blocks()

@@ -99,7 +99,8 @@ pub const KEYS: &[Key] = &[
         "language",
         "ID",
         ALL,
-        "Language to use in place of the detected one, such as x86:LE:64:default.",
+        "Language to use in place of the detected one, such as x86:LE:64:default; a compiler may follow \
+         (x86:LE:64:default:windows), which decides about calling conventions.",
     ),
     key("base", "ADDRESS", ALL, "Image base, hexadecimal."),
     key(
