@@ -5,7 +5,7 @@ mod relocate;
 
 use crate::identity::Identity;
 use crate::language::Language;
-use crate::{LoadError, LoadOptions};
+use crate::{LoadError, LoadOptions, unapplied};
 use object::LittleEndian as LE;
 use object::pe;
 use object::read::SymbolIndex;
@@ -78,7 +78,8 @@ fn processor(machine: u16) -> Option<&'static str> {
     Some(match machine {
         pe::IMAGE_FILE_MACHINE_I386 => "x86:LE:32:default",
         pe::IMAGE_FILE_MACHINE_AMD64 => "x86:LE:64:default",
-        pe::IMAGE_FILE_MACHINE_ARM | pe::IMAGE_FILE_MACHINE_ARMNT => "ARM:LE:32:v8",
+        pe::IMAGE_FILE_MACHINE_ARM => "ARM:LE:32:v8",
+        pe::IMAGE_FILE_MACHINE_ARMNT => "ARM:LE:32:v8T",
         pe::IMAGE_FILE_MACHINE_ARM64 => "AARCH64:LE:64:v8A",
         _ => return None,
     })
@@ -150,6 +151,7 @@ fn load_class<H: CoffHeader>(
     let mut all = std::mem::take(&mut loader.relocations);
     all.sort_by_key(|r| r.address);
     loader.program.relocations = Arc::new(all);
+    unapplied::warn(&mut loader.program, |kind| kind.to_string());
     let is_x64 = header.machine() == pe::IMAGE_FILE_MACHINE_AMD64;
     if is_x64 && !microsoft && options.language.is_none() && options.compiler_spec.is_none() {
         loader.program.warn(GCC);

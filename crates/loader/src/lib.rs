@@ -14,6 +14,7 @@ mod archive;
 mod coff;
 mod elf;
 mod error;
+mod fields;
 mod format;
 mod identity;
 mod language;
@@ -21,6 +22,7 @@ mod macho;
 mod pe;
 mod raw;
 mod records;
+mod unapplied;
 
 pub use error::LoadError;
 pub use format::Format;

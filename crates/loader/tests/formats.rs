@@ -3,6 +3,7 @@
 mod make;
 
 mod coff;
+mod objects;
 
 use loader::{Format, LoadError, LoadOptions, load};
 use make::{Elf, Segment};

@@ -500,32 +500,107 @@ fn a_thread_starts_where_its_registers_say() {
     assert_eq!(named(&program, "entry"), [(Address::ram(BASE + 0x804), SymbolKind::Function)]);
 }
 
-#[test]
-fn calls_of_thumb_code_lead_to_their_symbols() {
+/// Entries of a table of relocations.
+type Relocations<'a> = &'a [(u32, u32)];
+
+/// A 32-bit file of one section, with relocations of that, or external and local ones of the file;
+/// `_g` is elsewhere.
+fn narrow_file(cpu: u32, start: u32, code: &[u8], lists: [Relocations; 3]) -> Vec<u8> {
+    let size = code.len() as u32;
+    let at = |number: usize| {
+        let before: usize = lists.iter().take(number).map(|list| list.len()).sum();
+        0x200 + size + 8 * before as u32
+    };
+    let count = |number: usize| lists[number].len() as u32;
+    let kind = if start == 0 { 1 } else { 2 };
     let mut out = Vec::new();
-    for value in [0xfeed_face, 12, 9, 1, 2, 148, 0, 1, 124] {
+    for value in [0xfeed_face, cpu, 9, kind, 3, 228, 0, 1, 124] {
         word(&mut out, value);
     }
     name(&mut out, "");
-    for value in [0u32, 4, 0x100, 4, 7, 7, 1, 0] {
+    for value in [start, size, 0x200, size, 7, 7, 1, 0] {
         word(&mut out, value);
     }
     name(&mut out, "__text");
     name(&mut out, "__TEXT");
-    for value in [0u32, 4, 0x100, 1, 0x104, 1, 0x8000_0400, 0, 0, 2, 24, 0x10c, 1, 0x118, 4] {
+    for value in [start, size, 0x200, 1, at(0), count(0), 0x8000_0400, 0, 0] {
         word(&mut out, value);
     }
-    out.resize(0x100, 0);
-    // bl to address 0 as the compiler leaves it, then the relocation, `_g` and its name.
-    out.extend([0xff, 0xf7, 0xfe, 0xff]);
-    for value in [0, relocation(0, true, 2, true, 6), 1, u32::from(UNDEFINED), 0] {
+    for value in [2, 24, at(3), 1, at(3) + 12, 4, 11, 80] {
+        word(&mut out, value);
+    }
+    out.extend([0; 14 * 4]);
+    for value in [at(1), count(1), at(2), count(2)] {
+        word(&mut out, value);
+    }
+    out.resize(0x200, 0);
+    out.extend(code);
+    for (place, what) in lists.into_iter().flatten() {
+        word(&mut out, *place);
+        word(&mut out, *what);
+    }
+    for value in [1, u32::from(UNDEFINED), 0] {
         word(&mut out, value);
     }
     out.extend(b"\0_g\0");
-    let program = open(out);
+    out
+}
+
+fn open_at(bytes: Vec<u8>, base: u64) -> Program {
+    let options = LoadOptions { base: Some(base), ..LoadOptions::default() };
+    load("t", "t", bytes.into(), &options).expect("it loads")
+}
+
+#[test]
+fn calls_of_thumb_code_lead_to_their_symbols() {
+    // bl to address 0 as the compiler leaves it.
+    let call = [(0, relocation(0, true, 2, true, 6))];
+    let program = open(narrow_file(12, 0, &[0xff, 0xf7, 0xfe, 0xff], [&call, &[], &[]]));
     assert_eq!(program.info.language_id, "ARM:LE:32:v8");
     assert_eq!(named_at(&program, "_g"), 0x1000);
     assert_eq!(value(&program, 0, 4), 0xfffe_f000, "bl 1000");
+}
+
+#[test]
+fn halves_of_addresses_in_arm_code_lead_to_their_symbols() {
+    // movw r0,_g+4; movt r0,_g+4, and the same in Thumb; a distance of two places.
+    let code = [0xe300_0004u32, 0xe340_0000, 0x0004_f240, 0x0000_f2c0, 8];
+    let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let half = |length| relocation(0, false, length, true, 8);
+    let pair = |length| relocation(0xff_ffff, false, length, false, 1);
+    let scattered = |kind: u32, at: u32| 0xa000_0000 | kind << 24 | at;
+    let text = [
+        (0, half(0)),
+        (0, pair(0)),
+        (4, half(1)),
+        (4, pair(1)),
+        (8, half(2)),
+        (0, pair(2)),
+        (12, half(3)),
+        (4, pair(3)),
+        (scattered(2, 16), 8),
+        (scattered(1, 0), 0),
+    ];
+    let program = open_at(narrow_file(12, 0, &code, [&text, &[], &[]]), 0x12_0000);
+    assert_eq!(named_at(&program, "_g"), 0x12_1000);
+    let code = |n: u64| value(&program, 0x12_0000 + 4 * n, 4);
+    assert_eq!((code(0), code(1)), (0xe301_0004, 0xe340_0012));
+    assert_eq!((code(2), code(3)), (0x0004_f241, 0x0012_f2c0));
+    assert_eq!(code(4), 8, "both ends move together");
+    assert_eq!(program.relocations.len(), 5);
+    assert!(program.relocations.iter().all(|r| r.applied));
+}
+
+#[test]
+fn old_linked_files_have_relocations_of_their_own() {
+    let data = [0x10, 0, 0, 0, 4, 0x10, 0, 0];
+    let outside = [(0, relocation(0, false, 2, true, 0)), (4, relocation(0, false, 2, true, 5))];
+    let inside = [(4, relocation(1, false, 2, false, 0))];
+    let program = open_at(narrow_file(7, 0x1000, &data, [&[], &outside, &inside]), 0x3000);
+    assert_eq!(value(&program, 0x3000, 4), named_at(&program, "_g") + 0x10);
+    assert_eq!(value(&program, 0x3004, 4), 0x3004, "it moved with the file");
+    let told = "1 of 3 relocations were not applied: 1 of type 5 at 00003004 for _g";
+    assert!(program.info.warnings.iter().any(|w| w.contains(told)), "{:?}", program.info.warnings);
 }
 
 #[test]

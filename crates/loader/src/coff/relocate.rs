@@ -1,11 +1,14 @@
 //! Relocations of COFF object files.
 
 use super::Loader;
+use crate::fields::{
+    access_size, branch_addend, field, half_word, low_addend, page_addend, sign_extend,
+    with_branch, with_half_word, with_low, with_page, with_relative, with_thumb_branch,
+};
 use object::LittleEndian as LE;
 use object::pe;
 use object::read::coff::SectionTable;
 use program::{Address, Relocation};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A relocation with everything looked up.
@@ -19,7 +22,6 @@ impl Loader {
     /// Applies the relocations of all sections.
     pub(super) fn relocate(&mut self, sections: &SectionTable) {
         let bytes = Arc::clone(&self.bytes);
-        let mut unknown = BTreeSet::new();
         // Sections may share their relocations.
         let mut left = bytes.len() / 10;
         for (number, section) in sections.iter().enumerate() {
@@ -41,9 +43,6 @@ impl Loader {
                 let kind = entry.typ.get(LE);
                 let site = Site { place: Address::ram(address), kind, target };
                 let length = self.apply(&site);
-                if length.is_none() {
-                    unknown.insert(kind);
-                }
                 self.relocations.push(Relocation {
                     address: site.place,
                     kind: u32::from(kind),
@@ -52,9 +51,6 @@ impl Loader {
                     applied: length.is_some(),
                 });
             }
-        }
-        if !unknown.is_empty() {
-            self.program.warn(format!("relocations of types {unknown:?} were not applied"));
         }
     }
 
@@ -96,13 +92,24 @@ impl Loader {
         self.add(site, site.target.wrapping_sub(self.program.info.image_base), 4)
     }
 
-    /// The number of the target's section, or how far in it the target is.
-    fn add_section(&mut self, site: &Site, offset: bool) -> Option<u8> {
+    /// The number of the target's section, and where it begins.
+    fn section_of(&self, site: &Site) -> Option<(usize, u64)> {
         let holds = |s: &&super::Placed| site.target.wrapping_sub(s.address) <= s.size;
         let found = self.sections.iter().enumerate().rfind(|(_, s)| holds(s));
-        let (number, section) = found?;
+        found.map(|(number, section)| (number, section.address))
+    }
+
+    /// How far in its section the target is.
+    fn in_section(&self, site: &Site) -> Option<u64> {
+        let (_, start) = self.section_of(site)?;
+        Some(site.target - start)
+    }
+
+    /// The number of the target's section, or how far in it the target is.
+    fn add_section(&mut self, site: &Site, offset: bool) -> Option<u8> {
+        let (number, start) = self.section_of(site)?;
         match offset {
-            true => self.add(site, site.target - section.address, 4),
+            true => self.add(site, site.target - start, 4),
             false => self.store(site, number as u64 + 1, 2),
         }
     }
@@ -154,14 +161,67 @@ impl Loader {
             pe::IMAGE_REL_ARM_REL32 => self.add_distance(site, 0),
             pe::IMAGE_REL_ARM_SECTION => self.add_section(site, false),
             pe::IMAGE_REL_ARM_SECREL => self.add_section(site, true),
+            pe::IMAGE_REL_ARM_BRANCH24 | pe::IMAGE_REL_ARM_BLX24 => {
+                let code = self.stored(site, 4)? as u32;
+                let held = (sign_extend(u64::from(code & 0xff_ffff), 24) << 2) as u64;
+                let distance = self.distance_called(site, 8).wrapping_add(held);
+                self.store(site, u64::from(field(code, distance >> 2, 0, 24)), 4)
+            }
+            pe::IMAGE_REL_ARM_BRANCH24T | pe::IMAGE_REL_ARM_BLX23T => {
+                let code = self.halves(site.place)?;
+                // What the instruction holds yet is no addend.
+                let distance = self.distance_called(site, 4);
+                self.store_halves(site.place, with_thumb_branch(code, distance))
+            }
+            pe::IMAGE_REL_ARM_BRANCH20T => {
+                let code = self.halves(site.place)?;
+                let distance = site.target.wrapping_sub(site.place.offset).wrapping_sub(4);
+                self.store_halves(site.place, with_condition(code, distance))
+            }
+            pe::IMAGE_REL_ARM_MOV32 => {
+                let next = Address::ram(site.place.offset.wrapping_add(4));
+                let word = |place| self.program.memory.read_uint(place, 4).map(|w| w as u32);
+                let (low, high) = (word(site.place)?, word(next)?);
+                let half = |code: u32| u64::from(code >> 4 & 0xf000 | code & 0xfff);
+                let value = (half(high) << 16 | half(low)).wrapping_add(site.target);
+                let with = |code, half: u64| field(field(code, half, 0, 12), half >> 12, 16, 4);
+                let (low, high) = (with(low, value), with(high, value >> 16));
+                self.store(site, u64::from(high) << 32 | u64::from(low), 8)
+            }
+            pe::IMAGE_REL_ARM_MOV32T => {
+                let next = Address::ram(site.place.offset.wrapping_add(4));
+                let (low, high) = (self.halves(site.place)?, self.halves(next)?);
+                let value = half_word(high) << 16 | half_word(low);
+                let value = value.wrapping_add(site.target);
+                self.store_halves(site.place, with_half_word(low, value))?;
+                self.store_halves(next, with_half_word(high, value >> 16))?;
+                Some(8)
+            }
             _ => None,
         }
+    }
+
+    /// The distance from what follows a call, `ahead` of it, to the function called.
+    fn distance_called(&mut self, site: &Site, ahead: u64) -> u64 {
+        self.mark_called(site.target);
+        site.target.wrapping_sub(site.place.offset).wrapping_sub(ahead)
+    }
+
+    /// A Thumb instruction of two halves, the first the higher.
+    fn halves(&self, place: Address) -> Option<u32> {
+        let word = self.program.memory.read_uint(place, 4)?;
+        Some((word as u32).rotate_left(16))
+    }
+
+    fn store_halves(&mut self, place: Address, code: u32) -> Option<u8> {
+        let bytes = code.rotate_left(16).to_le_bytes();
+        self.program.memory.write(place, &bytes).ok().map(|()| 4)
     }
 
     fn apply_arm64(&mut self, site: &Site) -> Option<u8> {
         let code = self.stored(site, 4)? as u32;
         let (place, target) = (site.place.offset, site.target);
-        let imm12 = u64::from(code >> 10 & 0xfff);
+        let distance = target.wrapping_sub(place);
         let new = match site.kind {
             pe::IMAGE_REL_ARM64_ABSOLUTE => return Some(1),
             pe::IMAGE_REL_ARM64_ADDR64 => return self.add(site, target, 8),
@@ -172,30 +232,33 @@ impl Loader {
             pe::IMAGE_REL_ARM64_SECREL => return self.add_section(site, true),
             pe::IMAGE_REL_ARM64_BRANCH26 => {
                 self.mark_called(target);
-                let words = u64::from(code & 0x3ff_ffff).wrapping_add(words(target, place));
-                code & 0xfc00_0000 | words as u32 & 0x3ff_ffff
+                with_branch(code, branch_addend(code).wrapping_add(distance))
             }
-            pe::IMAGE_REL_ARM64_BRANCH19 => {
-                let words = words(target, place) as u32 & 0x7_ffff;
-                code & 0xff00_001f | words << 5
-            }
-            pe::IMAGE_REL_ARM64_BRANCH14 => {
-                let words = words(target, place) as u32 & 0x3fff;
-                code & 0xfff8_001f | words << 5
+            pe::IMAGE_REL_ARM64_BRANCH19 => field(code, distance >> 2, 5, 19),
+            pe::IMAGE_REL_ARM64_BRANCH14 => field(code, distance >> 2, 5, 14),
+            pe::IMAGE_REL_ARM64_REL21 => {
+                with_relative(code, distance.wrapping_add(page_addend(code)))
             }
             pe::IMAGE_REL_ARM64_PAGEBASE_REL21 => {
-                let more = u64::from(code >> 5 & 0x7_ffff) << 2 | u64::from(code >> 29 & 3);
-                let pages = (target.wrapping_add(more) >> 12).wrapping_sub(place >> 12) as u32;
-                code & 0x9f00_001f | (pages & 3) << 29 | (pages >> 2 & 0x7_ffff) << 5
+                with_page(code, place, target.wrapping_add(page_addend(code)))
             }
             pe::IMAGE_REL_ARM64_PAGEOFFSET_12A => {
-                let offset = target.wrapping_add(imm12) & 0xfff;
-                code & 0xffc0_03ff | (offset as u32) << 10
+                with_low(code, target.wrapping_add(low_addend(code, 0)), 0)
             }
             pe::IMAGE_REL_ARM64_PAGEOFFSET_12L => {
-                let scale = crate::macho::access_size(code);
-                let offset = (target.wrapping_add(imm12 << scale) & 0xfff) >> scale;
-                code & 0xffc0_03ff | (offset as u32) << 10
+                let size = access_size(code);
+                with_low(code, target.wrapping_add(low_addend(code, size)), size)
+            }
+            pe::IMAGE_REL_ARM64_SECREL_LOW12A => {
+                with_low(code, self.in_section(site)?.wrapping_add(low_addend(code, 0)), 0)
+            }
+            pe::IMAGE_REL_ARM64_SECREL_HIGH12A => {
+                let offset = self.in_section(site)?.wrapping_add(low_addend(code, 12));
+                with_low(code, offset >> 12, 0)
+            }
+            pe::IMAGE_REL_ARM64_SECREL_LOW12L => {
+                let size = access_size(code);
+                with_low(code, self.in_section(site)?.wrapping_add(low_addend(code, size)), size)
             }
             _ => return None,
         };
@@ -203,7 +266,10 @@ impl Loader {
     }
 }
 
-/// A distance in instructions.
-fn words(target: u64, place: u64) -> u64 {
-    (target.wrapping_sub(place) as i64 >> 2) as u64
+/// Puts a distance into a conditional Thumb branch of four bytes.
+fn with_condition(code: u32, distance: u64) -> u32 {
+    let bits = [(distance >> 1, 0, 11), (distance >> 12, 16, 6), (distance >> 18, 13, 1)];
+    let code =
+        bits.into_iter().fold(code, |code, (value, at, width)| field(code, value, at, width));
+    field(field(code, distance >> 19, 11, 1), distance >> 20, 26, 1)
 }

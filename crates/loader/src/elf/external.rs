@@ -31,18 +31,62 @@ pub(super) struct Externals {
     next_function: u64,
 }
 
+/// Free memory that was promised to tables still to be made.
+#[derive(Debug, Default)]
+pub(super) struct Promised {
+    pieces: Vec<(u64, u64)>,
+    /// The last address of the gap that the last piece is in.
+    gap_end: u64,
+    /// Whether nothing is left.
+    exhausted: bool,
+}
+
 impl Loader {
     /// Free memory for made-up blocks: the last gap with enough room, else the
     /// largest.
     pub(super) fn find_room(&self) -> Option<(u64, u64)> {
+        self.find_gap(PREFERRED_ROOM)
+    }
+
+    /// Keeps a piece of free memory of that size, a multiple of the boundary, from other uses.
+    /// Cost: constant while one gap is enough.
+    pub(super) fn reserve_room(&mut self, size: u64) -> Option<u64> {
+        if self.promised.exhausted {
+            return None;
+        }
+        let gap_end = self.promised.gap_end;
+        if let Some((_, last)) = self.promised.pieces.last_mut()
+            && last.checked_add(size).is_some_and(|end| end <= gap_end)
+        {
+            let start = *last + 1;
+            *last += size;
+            return Some(start);
+        }
+        let found = self.find_gap(size).and_then(|(start, end)| {
+            let last = start.checked_add(size - 1).filter(|last| *last <= end)?;
+            Some((start, last, end))
+        });
+        let Some((start, last, end)) = found else {
+            self.promised.exhausted = true;
+            return None;
+        };
+        self.promised.gap_end = end;
+        self.promised.pieces.push((start, last));
+        Some(start)
+    }
+
+    fn find_gap(&self, preferred: u64) -> Option<(u64, u64)> {
         let mut gaps: Vec<(u64, u64)> = Vec::new();
         let mut next = Some(ALIGNMENT);
         let ram = self.program.memory.blocks().iter().filter(|b| b.start.space == SpaceId::RAM);
-        for block in ram {
-            if let Some(from) = next.filter(|from| *from < block.start.offset) {
-                gaps.push((from, block.start.offset - 1));
+        let mut used: Vec<(u64, u64)> = ram.map(|b| (b.start.offset, b.end().offset)).collect();
+        used.extend(&self.promised.pieces);
+        used.sort_unstable();
+        for (start, end) in used {
+            if let Some(from) = next.filter(|from| *from < start) {
+                gaps.push((from, start - 1));
             }
-            let after = block.end().offset.checked_add(1).filter(|a| *a <= self.mask);
+            let after = end.checked_add(1).filter(|a| *a <= self.mask);
             next = match (next, after) {
                 (Some(from), Some(after)) => Some(from.max(after)),
                 _ => None,
@@ -54,7 +98,7 @@ impl Loader {
             (from <= to).then_some((from, to))
         };
         let gaps: Vec<(u64, u64)> = gaps.iter().filter_map(aligned).collect();
-        let roomy = gaps.iter().rev().find(|(from, to)| to - from >= PREFERRED_ROOM - 1);
+        let roomy = gaps.iter().rev().find(|(from, to)| to - from >= preferred - 1);
         roomy.or_else(|| gaps.iter().max_by_key(|(from, to)| to - from)).copied()
     }
 

@@ -3,59 +3,77 @@
 use super::external::ARTIFICIAL;
 use super::relocate::Site;
 use super::{Loader, SOURCE};
-use program::{Address, BlockSource, MemoryBlock, Permissions, Relocation};
+use program::{Address, BlockSource, MemoryBlock, Permissions};
 
 /// Bytes of a PLT's head, which bears no function's name.
 const PLT_HEAD: u64 = 16;
 
 /// The made-up table of object files, which have none yet.
-const MADE_UP: &str = "%got";
+pub(super) const MADE_UP: &str = "%got";
 
 impl Loader {
     /// The made-up table's slot for the symbol of a relocation.
     pub(super) fn got_slot(&mut self, site: &Site) -> Option<Address> {
-        let word = self.file.word();
         if let Some(slot) = self.got_slots.get(&site.symbol) {
             return Some(*slot);
         }
-        let count = self.got_slots.len() as u64;
-        let slot = match self.block_start(MADE_UP) {
-            Some(start) => {
-                let slot = start.checked_add(count * word)?;
-                if self.program.memory.contains(slot) || slot.offset > self.mask - word {
-                    return None;
-                }
-                self.program.memory.edit_block(start, |b| b.length += word);
-                slot
-            }
-            None => self.make_got(word)?,
-        };
+        let start = self.made_up_got()?;
+        let index = self.got_slots.len() as u64;
+        let slot = self.add_made_up(MADE_UP, start, index, site.symbol)?;
         self.got_slots.insert(site.symbol, slot);
-        self.write_word(slot, site.symbol);
+        Some(slot)
+    }
+
+    /// Where the made-up table is, or will be once it has a slot.
+    fn made_up_got(&mut self) -> Option<u64> {
+        if self.got_start.is_none() {
+            self.got_start = self.find_room().map(|(start, _)| start);
+        }
+        self.got_start
+    }
+
+    /// Makes the next slot of a made-up table, a pointer, and the table when it is the first.
+    pub(super) fn add_made_up(
+        &mut self,
+        name: &str,
+        start: u64,
+        index: u64,
+        value: u64,
+    ) -> Option<Address> {
+        let word = self.file.word();
+        let slot = Address::ram(start.checked_add(index * word)?);
+        if self.program.memory.contains(slot) || slot.offset > self.mask - word {
+            return None;
+        }
+        match index {
+            0 => self.make_got(name, start, word)?,
+            _ => {
+                self.program.memory.edit_block(Address::ram(start), |b| b.length += word);
+            }
+        }
+        self.write_word(slot, value);
         self.mark_pointer(slot);
         Some(slot)
     }
 
-    /// Where the program's own table lies, or the made-up one.
-    pub(super) fn got_base(&self) -> Option<u64> {
+    /// Where the program's own table lies, or the made-up one; an object file gets that.
+    pub(super) fn got_base(&mut self) -> Option<u64> {
         let by_tag = self.file.dynamic.as_ref().and_then(|d| d.value(object::elf::DT_PLTGOT));
         if let Some(address) = by_tag {
             return Some(self.ram(address).offset);
         }
-        let named = self.program.symbols.named("_GLOBAL_OFFSET_TABLE_").next();
-        if let Some((_, symbol)) = named {
+        if let Some((_, symbol)) = self.program.symbols.named("_GLOBAL_OFFSET_TABLE_").next() {
             return Some(symbol.address.offset);
         }
-        self.block_start(MADE_UP).map(|start| start.offset)
+        if self.file.is_relocatable() { self.made_up_got() } else { None }
     }
 
-    fn make_got(&mut self, length: u64) -> Option<Address> {
-        let start = Address::ram(self.find_room()?.0);
-        let mut block = MemoryBlock::new(MADE_UP, start, length, BlockSource::Zero);
+    fn make_got(&mut self, name: &str, start: u64, length: u64) -> Option<()> {
+        let mut block = MemoryBlock::new(name, Address::ram(start), length, BlockSource::Zero);
         block.permissions = Permissions { read: true, artificial: true, ..Permissions::default() };
         block.source_name = SOURCE.into();
         block.comment = ARTIFICIAL.into();
-        self.program.memory.add_block(block).is_ok().then_some(start)
+        self.program.memory.add_block(block).ok()
     }
 
     pub(super) fn mark_got(&mut self) {
@@ -149,13 +167,7 @@ impl Loader {
         }
         let moved = dynamic.address.wrapping_add(self.delta);
         if self.write_word(start, moved) {
-            self.relocations.push(Relocation {
-                address: start,
-                kind: 0,
-                symbol: "".into(),
-                length: word as u8,
-                applied: true,
-            });
+            self.note_change(start, word as u8);
         }
     }
 

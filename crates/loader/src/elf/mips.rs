@@ -2,14 +2,40 @@
 //! symbol table describes instead of relocations.
 
 use super::Loader;
-use program::{Address, Relocation, SymbolId};
+use program::{Address, SymbolId};
 use std::sync::Arc;
 
 const DT_MIPS_LOCAL_GOTNO: u32 = 0x7000_000a;
 const DT_MIPS_GOTSYM: u32 = 0x7000_0013;
 const DT_MIPS_GP_VALUE: u32 = 0x7000_0030;
 const PT_MIPS_REGINFO: u32 = 0x7000_0000;
+const PT_MIPS_OPTIONS: u32 = 0x7000_0002;
 const SHT_MIPS_REGINFO: u32 = 0x7000_0006;
+const SHT_MIPS_OPTIONS: u32 = 0x7000_000d;
+/// Bytes of an option's header, and the option that has the register information.
+const OPTION: u64 = 8;
+const REGISTER_INFORMATION: u64 = 1;
+
+/// Kinds of options in the order of their numbers.
+const OPTIONS: [&str; 12] = [
+    "ODK_NULL",
+    "ODK_REGINFO",
+    "ODK_EXCEPTIONS",
+    "ODK_PAD",
+    "ODK_HWPATCH",
+    "ODK_FILL",
+    "ODK_TAGS",
+    "ODK_HWAND",
+    "ODK_HWOR",
+    "ODK_GP_GROUP",
+    "ODK_IDENT",
+    "ODK_PAGESIZE",
+];
+
+/// What register information says of the base of the table of pointers.
+pub(super) const OLD_BASE: &str = "_mips_gp0_value";
+/// Where that base is.
+pub(super) const BASE: &str = "_mips_gp_value";
 
 /// General registers in the order of their bits.
 const REGISTERS: [&str; 32] = [
@@ -20,7 +46,7 @@ const REGISTERS: [&str; 32] = [
 ];
 
 impl Loader {
-    fn is_mips(&self) -> bool {
+    pub(super) fn is_mips(&self) -> bool {
         self.file.header.machine == object::elf::EM_MIPS
     }
 
@@ -30,20 +56,59 @@ impl Loader {
             return;
         }
         let file = Arc::clone(&self.file);
-        let section = file.sections.iter().position(|s| s.kind == SHT_MIPS_REGINFO);
-        let segment = file.segments.iter().position(|s| s.kind == PT_MIPS_REGINFO);
-        let place = match (section, segment) {
-            (Some(index), _) => self.section_place(index, 0),
-            (None, Some(index)) => self.segment_place(index, 0),
-            (None, None) => None,
-        };
-        if let Some(place) = place {
+        if let Some(place) = self.mips_table_place(SHT_MIPS_OPTIONS, PT_MIPS_OPTIONS) {
+            self.mark_options(place);
+        }
+        if let Some(place) = self.mips_table_place(SHT_MIPS_REGINFO, PT_MIPS_REGINFO) {
             self.mark_register_info(place);
         }
         let value = file.dynamic.as_ref().and_then(|d| d.value(DT_MIPS_GP_VALUE));
         if let Some(value) = value {
             let place = self.ram(value);
-            self.label(place, "_mips_gp_value", false);
+            self.label(place, BASE, false);
+        }
+    }
+
+    /// Where the section of that kind is, or else the segment.
+    fn mips_table_place(&self, section: u32, segment: u32) -> Option<Address> {
+        let section = self.file.sections.iter().position(|s| s.kind == section);
+        let segment = self.file.segments.iter().position(|s| s.kind == segment);
+        match (section, segment) {
+            (Some(index), _) => self.section_place(index, 0),
+            (None, Some(index)) => self.segment_place(index, 0),
+            (None, None) => None,
+        }
+    }
+
+    /// Options, each with a header that tells its length.
+    fn mark_options(&mut self, start: Address) {
+        let values = (0u32..).zip(OPTIONS).collect();
+        let name = self.class_name("MipsOptionKind");
+        let kind = self.enumeration(name, 1, values);
+        let builtin = |name| self.program.types.builtin(name);
+        let (byte, word, dword) = (builtin("byte"), builtin("word"), builtin("dword"));
+        let members =
+            [(kind, "kind", ""), (byte, "size", ""), (word, "section", ""), (dword, "info", "")];
+        let name = self.class_name("MipsOptionHeader");
+        let header = self.elf_struct(&name, &members);
+        let end = self.program.memory.block_at(start).map_or(0, |block| block.end().offset);
+        let mut at = start;
+        while at.offset.checked_add(OPTION - 1).is_some_and(|last| last <= end) {
+            let Some([kind, size]) = self.program.memory.read_array::<2>(at) else { break };
+            let rest = u64::from(size).saturating_sub(OPTION);
+            let Some(inside) = at.checked_add(OPTION) else { break };
+            if kind == 0 || u64::from(size) < OPTION {
+                break;
+            }
+            self.define(at, header);
+            if u64::from(kind) == REGISTER_INFORMATION {
+                self.mark_register_info(inside);
+            } else if rest > 0 {
+                let bytes = self.program.types.array_of(byte, rest as u32);
+                self.define(inside, bytes);
+            }
+            let Some(next) = inside.checked_add(rest.next_multiple_of(8)) else { break };
+            at = next;
         }
     }
 
@@ -83,9 +148,10 @@ impl Loader {
         self.define(place, data_type);
         let at = place.checked_add(if wide { 24 } else { 20 });
         let value = at.and_then(|at| self.read_value(at, self.file.word() as u32));
+        let known = self.program.symbols.named(OLD_BASE).next().is_some();
         // The value is a constant of the linker's, not an address to move.
-        if let Some(value) = value {
-            let id = self.label(Address::ram(value & self.mask), "_mips_gp0_value", false);
+        if let Some(value) = value.filter(|_| !known) {
+            let id = self.label(Address::ram(value & self.mask), OLD_BASE, false);
             self.program.symbols.edit(id, |s| s.pinned = true);
         }
     }
@@ -121,13 +187,7 @@ impl Loader {
 
     fn move_entry(&mut self, at: Address, value: u64) {
         if self.write_word(at, value) {
-            self.relocations.push(Relocation {
-                address: at,
-                kind: 0,
-                symbol: "".into(),
-                length: self.file.word() as u8,
-                applied: true,
-            });
+            self.note_change(at, self.file.word() as u8);
         }
     }
 

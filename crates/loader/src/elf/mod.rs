@@ -15,15 +15,15 @@ mod notes;
 mod place;
 mod powerpc;
 mod read;
-pub(crate) mod relocate;
+mod relocate;
 mod symbols;
 mod tables;
 mod types;
 mod untyped;
 
 use crate::identity::Identity;
-use crate::{LoadError, LoadOptions};
-use external::Externals;
+use crate::{LoadError, LoadOptions, unapplied};
+use external::{Externals, Promised};
 use file::ElfFile;
 use layout::Layout;
 use program::{Address, Program, Relocation, SpaceId};
@@ -58,8 +58,11 @@ struct Loader {
     got_slots: HashMap<u64, Address>,
     /// Pointers that were marked; what they refer to is known at the end.
     pointers: Vec<Address>,
-    /// Upper halves of addresses that wait for the lower ones (MIPS).
-    upper_halves: Vec<relocate::mips::Upper>,
+    /// Where the made-up offset table is, or will be.
+    got_start: Option<u64>,
+    promised: Promised,
+    /// What relocations of MIPS leave to the next one.
+    mips: relocate::mips::State,
     /// Distances by the instruction with their upper part (RISC-V).
     upper_parts: HashMap<u64, u64>,
     types: types::ElfTypes,
@@ -107,7 +110,9 @@ pub(crate) fn load(
         relocations: Vec::new(),
         got_slots: HashMap::new(),
         pointers: Vec::new(),
-        upper_halves: Vec::new(),
+        got_start: None,
+        promised: Promised::default(),
+        mips: relocate::mips::State::default(),
         upper_parts: HashMap::new(),
         types: types::ElfTypes::default(),
     };
@@ -177,10 +182,11 @@ impl Loader {
     fn finish_relocations(&mut self) {
         let mut all = std::mem::take(&mut self.relocations);
         all.sort_by_key(|r| r.address);
-        let failed = all.iter().filter(|r| !r.applied).count();
-        if failed > 0 {
-            self.warn(format!("{failed} of {} relocations could not be applied", all.len()));
-        }
         self.program.relocations = Arc::new(all);
+        let packed = self.is_mips() && self.file.header.is_64;
+        unapplied::warn(&mut self.program, |kind| match packed {
+            true => relocate::mips::types(kind),
+            false => kind.to_string(),
+        });
     }
 }

@@ -9,6 +9,10 @@ use std::sync::Arc;
 
 /// What follows the start of the table that the base stands behind.
 const BIAS: u64 = 0x8000;
+/// The section of the descriptors of functions.
+pub(super) const DESCRIPTORS: &str = ".opd";
+/// The name of the base.
+pub(super) const TOC_BASE: &str = "TOC_BASE";
 /// Bytes of a function's descriptor.
 const DESCRIPTOR: u64 = 24;
 /// The bits of the file's flags that number its conventions.
@@ -22,7 +26,7 @@ impl Loader {
         self.file.header.machine == object::elf::EM_PPC
     }
 
-    fn has_local_entries(&self) -> bool {
+    pub(super) fn has_local_entries(&self) -> bool {
         let header = &self.file.header;
         header.machine == object::elf::EM_PPC64 && header.flags & CONVENTIONS == 2
     }
@@ -37,7 +41,7 @@ impl Loader {
             None => self.block_start(".got").and_then(|start| start.checked_add(BIAS)),
         };
         if let Some(base) = base {
-            self.label(base, "TOC_BASE", false);
+            self.label(base, TOC_BASE, false);
         }
     }
 
@@ -77,7 +81,7 @@ impl Loader {
         if self.file.header.machine != object::elf::EM_PPC64 || self.has_local_entries() {
             return;
         }
-        let Some(block) = self.program.memory.block_named(".opd") else { return };
+        let Some(block) = self.program.memory.block_named(DESCRIPTORS) else { return };
         let (start, end) = (block.start, block.end());
         let dynamic = |tag| self.file.dynamic.as_ref().and_then(|d| d.value(tag));
         let entry = Some(self.file.header.entry).filter(|entry| *entry != 0);

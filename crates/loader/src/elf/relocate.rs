@@ -2,16 +2,15 @@
 //! machine's own rules say what to write.
 
 mod aarch64;
-pub(crate) mod arm;
-mod bits;
+mod arm;
 pub(super) mod mips;
 mod ppc;
 mod riscv;
 mod x86;
 mod x86_64;
 
-use super::Loader;
 use super::file::{ElfSymbol, Reloc, RelocForm, RelocTable};
+use super::{Loader, powerpc};
 use program::{Address, Relocation, SpaceId};
 use std::sync::Arc;
 
@@ -32,8 +31,18 @@ pub(super) struct Site {
     pub(super) place: Address,
     /// The addend of the table, if it has one.
     pub(super) addend: Option<i64>,
+    /// The symbol's number in its table.
+    pub(super) index: u32,
     /// Address of the symbol; zero without one.
     pub(super) symbol: u64,
+    /// Bytes of what the symbol names.
+    pub(super) size: u64,
+    /// What the symbol names, as its table has it.
+    pub(super) symbol_kind: u8,
+    /// Whether no other file sees the symbol, or there is none.
+    pub(super) local: bool,
+    /// Whether the next relocation is of the same place and goes on from this one's value.
+    pub(super) chained: bool,
     /// Whether a symbol is named but has no place.
     pub(super) unresolved: bool,
     /// Whether the symbol is code of the mode that odd addresses select.
@@ -46,8 +55,17 @@ pub(super) struct Site {
 impl Loader {
     pub(super) fn relocate(&mut self) {
         let file = Arc::clone(&self.file);
-        for (index, table) in file.reloc_tables.iter().enumerate() {
+        // Calls need what relocations make of the descriptors of functions.
+        let describes = |table: &&RelocTable| {
+            let target = table.target.and_then(|target| file.sections.get(target));
+            target.is_some_and(|section| &*section.name == powerpc::DESCRIPTORS)
+        };
+        for index in 0..file.reloc_tables.len() {
             self.mark_reloc_table(index);
+        }
+        let tables = || file.reloc_tables.iter();
+        let ordered = tables().filter(describes).chain(tables().filter(|t| !describes(t)));
+        for table in ordered {
             self.relocate_table(table);
         }
     }
@@ -101,7 +119,9 @@ impl Loader {
         let symbols = table.symbols.and_then(|t| file.symbol_tables.get(t));
         let symbols: &[ElfSymbol] = symbols.map_or(&[], |t| &t.symbols);
         let relative = relative_kind(file.header.machine);
-        for reloc in &table.relocs {
+        let target = table.target.and_then(|target| file.sections.get(target));
+        self.mips.table.begin(target.map_or(&Arc::from(""), |section| &section.name));
+        for (number, reloc) in table.relocs.iter().enumerate() {
             let mut reloc = *reloc;
             if table.form == RelocForm::Relr {
                 reloc.kind = relative;
@@ -109,10 +129,13 @@ impl Loader {
             if reloc.kind == 0 {
                 continue;
             }
-            let site = self.site(&reloc, table, symbols, base);
+            let next = table.relocs.get(number + 1);
+            let mut site = self.site(&reloc, table, symbols, base);
+            site.chained = next.is_some_and(|n| n.offset == reloc.offset && n.kind != 0);
             let outcome = self.apply(&site);
             self.record(&site, outcome);
         }
+        self.end_mips_table();
     }
 
     fn site(
@@ -134,7 +157,12 @@ impl Loader {
             kind: reloc.kind,
             place: Address::new(base.space, masked),
             addend: reloc.addend,
+            index: reloc.symbol,
             symbol: target.map_or(0, |t| t.offset),
+            size: symbol.map_or(0, |s| s.size),
+            symbol_kind: symbol.map_or(0, |s| s.kind),
+            local: symbol.is_none_or(|s| s.binding == object::elf::STB_LOCAL),
+            chained: false,
             unresolved: index != 0 && target.is_none(),
             odd: symbol.is_some_and(|s| s.is_function() && s.value & 1 != 0),
             external: target.is_some_and(|t| self.is_external_place(t)),
@@ -174,6 +202,12 @@ impl Loader {
             length,
             applied: matches!(outcome, Outcome::Applied(_)),
         });
+    }
+
+    /// Notes bytes that no relocation of the file is about, and that were changed all the same.
+    pub(super) fn note_change(&mut self, address: Address, length: u8) {
+        let symbol = "".into();
+        self.relocations.push(Relocation { address, kind: 0, symbol, length, applied: true });
     }
 
     /// Writes a number of `size` bytes in the file's byte order.

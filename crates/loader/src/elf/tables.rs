@@ -355,11 +355,13 @@ where
         RelocForm::Rel => {
             let stride = size_of::<E::Rel>() as u64;
             let raw = entries::<E::Rel>(&file.bytes, offset, stride, size / stride);
-            let reloc = |r: &E::Rel| Reloc {
-                offset: r.r_offset(endian).into(),
-                symbol: r.r_sym(endian),
-                kind: r.r_type(endian),
-                addend: None,
+            let reloc = |r: &E::Rel| {
+                let (mut symbol, mut kind) = (r.r_sym(endian), r.r_type(endian));
+                if mips64_little {
+                    // Each of the two words stands where a number of both would have the other.
+                    (symbol, kind) = (kind, symbol.swap_bytes());
+                }
+                Reloc { offset: r.r_offset(endian).into(), symbol, kind, addend: None }
             };
             raw.into_iter().map(reloc).collect()
         }

@@ -1,6 +1,7 @@
 //! Chained fixups: pointers that link to the next one in their spare bits.
 
 use super::Loader;
+use crate::fields::sign_extend;
 use object::endian::{Endianness, LittleEndian as LE, U16Bytes, U32Bytes};
 use object::pod::Pod;
 use object::read::ReadRef;
@@ -167,7 +168,7 @@ impl Loader {
                 let signed = value >> 63 != 0;
                 let ordinal = if format == 12 { bits(0, 24) } else { bits(0, 16) };
                 if value >> 62 & 1 != 0 {
-                    let addend = if signed { 0 } else { sign_extend(bits(32, 19), 19) };
+                    let addend = if signed { 0 } else { sign_extend(bits(32, 19), 19) as u64 };
                     Link { target: Ok((ordinal as usize, addend)), next }
                 } else if signed {
                     Link { target: Err(base.wrapping_add(bits(0, 32))), next }
@@ -188,9 +189,4 @@ impl Loader {
             _ => return None,
         })
     }
-}
-
-pub(super) fn sign_extend(value: u64, width: u32) -> u64 {
-    let unused = 64 - width;
-    ((value << unused) as i64 >> unused) as u64
 }

@@ -123,6 +123,10 @@ pub(super) struct MachFile {
     pub(super) export_trees: Vec<super::exports::Tree>,
     /// File offsets of symbols and of their names.
     pub(super) symbol_table: Option<(u64, u64)>,
+    /// Relocations of the whole file, external and local ones: offset and number.
+    pub(super) relocations: [(u64, u32); 2],
+    /// Whether its segments may be far from each other.
+    pub(super) splits_segments: bool,
     /// File offset of the indirect symbols.
     pub(super) indirect_at: u64,
     pub(super) rebase: Option<Part>,
@@ -203,6 +207,7 @@ where
         is_64: header.is_type_64(),
         big_endian: endian == Endianness::Big,
         cpu: header.cputype(endian),
+        splits_segments: header.flags(endian) & m::MH_SPLIT_SEGS != 0,
         ..MachFile::default()
     };
     let count = header.ncmds(endian) as usize;
@@ -241,6 +246,10 @@ where
         }
         m::LC_DYSYMTAB if file.indirect_at == 0 => {
             if let Some(raw) = at::<m::DysymtabCommand<Endianness>>(&bytes, offset) {
+                file.relocations = [
+                    (raw.extreloff.get(endian).into(), raw.nextrel.get(endian)),
+                    (raw.locreloff.get(endian).into(), raw.nlocrel.get(endian)),
+                ];
                 let start = u64::from(raw.indirectsymoff.get(endian));
                 let count = u64::from(raw.nindirectsyms.get(endian));
                 let words = (0..count).map_while(|n| at_word(&bytes, endian, start + 4 * n));

@@ -13,11 +13,10 @@ mod symbols;
 
 use crate::identity::Identity;
 use crate::language::Language;
-use crate::{LoadError, LoadOptions};
+use crate::{LoadError, LoadOptions, unapplied};
 use file::MachFile;
 use object::macho as m;
 use program::{Address, Program, RefType, Relocation, SourceType};
-pub(crate) use relocate::access_size;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -257,6 +256,7 @@ impl Loader {
         let mut all = std::mem::take(&mut self.relocations);
         all.sort_by_key(|r| r.address);
         self.program.relocations = Arc::new(all);
+        unapplied::warn(&mut self.program, |kind| kind.to_string());
         demangler::apply(&mut self.program);
     }
 }

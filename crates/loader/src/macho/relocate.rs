@@ -1,10 +1,13 @@
-//! Relocations of Mach-O object files: what the linker would still write into their sections.
+//! Relocations of Mach-O object files: what the linker would still write into their sections; and
+//! those of old linked files, which a table of its own has instead of binding programs.
 
 use super::Loader;
-use crate::elf::relocate::arm::{branch_offset, with_branch};
+use crate::fields::{
+    access_size, branch_addend, branch_offset, field, half_word, low_addend, page_addend,
+    sign_extend, with_branch, with_half_word, with_low, with_page, with_thumb_branch,
+};
 use object::macho as m;
 use program::Address;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A relocation as the file has it.
@@ -32,31 +35,52 @@ struct Site {
 }
 
 impl Loader {
-    /// Applies the relocations of all sections.
+    /// Applies the relocations of all sections and of the file.
     pub(super) fn relocate(&mut self) {
         let file = Arc::clone(&self.file);
-        let mut unknown = BTreeSet::new();
         let mut left = file.bytes.len() / 8;
         for section in &file.sections {
-            let (mut at, count) = section.relocations;
-            let mut before: Option<Entry> = None;
-            for _ in 0..count {
-                let Some(entry) = self.entry(at).filter(|_| left > 0) else { break };
-                (at, left) = (at + 8, left - 1);
-                if before.is_none() && self.is_paired(entry) {
-                    before = Some(entry);
-                    continue;
-                }
-                let place = self.ram(section.address.wrapping_add(u64::from(entry.address)));
-                let first = before.take();
-                if !self.relocate_one(place, first, entry) {
-                    unknown.insert(first.unwrap_or(entry).kind);
-                }
+            self.relocate_list(section.relocations, section.address, &mut left);
+        }
+        let base = self.dynamic_base();
+        for list in file.relocations {
+            self.relocate_list(list, base, &mut left);
+        }
+    }
+
+    /// What the places of relocations of a linked file count from: the first segment, or where
+    /// that may lie far away the first one that is written.
+    fn dynamic_base(&self) -> u64 {
+        let mut segments = self.file.segments.iter();
+        let far = self.file.cpu == m::CPU_TYPE_X86_64 || self.file.splits_segments;
+        let first = match far {
+            true => segments.find(|s| s.protection & m::VM_PROT_WRITE != 0),
+            false => segments.next(),
+        };
+        first.map_or(0, |segment| segment.address)
+    }
+
+    fn relocate_list(&mut self, list: (u64, u32), base: u64, left: &mut usize) {
+        let (mut at, count) = list;
+        let mut before: Option<Entry> = None;
+        for _ in 0..count {
+            let Some(entry) = self.entry(at).filter(|_| *left > 0) else { break };
+            (at, *left) = (at + 8, *left - 1);
+            if before.is_none() && self.is_paired(entry) {
+                before = Some(entry);
+                continue;
             }
+            let first = before.take();
+            // Where the second only adds to the first, it has no place of its own.
+            let placed = first.filter(|_| !self.subtracts_first()).unwrap_or(entry);
+            let place = self.ram(base.wrapping_add(u64::from(placed.address)));
+            self.relocate_one(place, first, entry);
         }
-        if !unknown.is_empty() {
-            self.warn(format!("relocations of types {unknown:?} were not applied"));
-        }
+    }
+
+    /// Whether the first of two relocations belongs to the second.
+    fn subtracts_first(&self) -> bool {
+        self.file.cpu == m::CPU_TYPE_X86_64 || self.is_arm64()
     }
 
     fn entry(&self, at: u64) -> Option<Entry> {
@@ -102,26 +126,58 @@ impl Loader {
             m::CPU_TYPE_ARM64 | m::CPU_TYPE_ARM64_32 => {
                 matches!(entry.kind, m::ARM64_RELOC_SUBTRACTOR | m::ARM64_RELOC_ADDEND)
             }
+            m::CPU_TYPE_X86 => {
+                matches!(entry.kind, m::GENERIC_RELOC_SECTDIFF | m::GENERIC_RELOC_LOCAL_SECTDIFF)
+            }
+            m::CPU_TYPE_ARM => matches!(
+                entry.kind,
+                m::ARM_RELOC_SECTDIFF
+                    | m::ARM_RELOC_LOCAL_SECTDIFF
+                    | m::ARM_RELOC_HALF
+                    | m::ARM_RELOC_HALF_SECTDIFF
+            ),
+            m::CPU_TYPE_POWERPC => matches!(
+                entry.kind,
+                m::PPC_RELOC_HI16..=m::PPC_RELOC_SECTDIFF
+                    | m::PPC_RELOC_HI16_SECTDIFF..=m::PPC_RELOC_LOCAL_SECTDIFF
+            ),
             _ => false,
         }
     }
 
-    /// Applies a relocation, maybe with the one before it; false when its kind is unknown.
-    fn relocate_one(&mut self, place: Address, first: Option<Entry>, entry: Entry) -> bool {
-        let none: Arc<str> = "".into();
-        let named = |entry: &Entry| self.file.symbols.get(entry.number as usize);
-        let name = match named(&entry).filter(|_| entry.external) {
-            Some(symbol) => Arc::clone(&symbol.name),
-            None => none,
+    /// Applies a relocation, maybe with the one before it.
+    fn relocate_one(&mut self, place: Address, first: Option<Entry>, entry: Entry) {
+        let kind = u32::from(first.unwrap_or(entry).kind);
+        let (main, pair) = match first.filter(|_| !self.subtracts_first()) {
+            Some(first) => (first, Some(entry)),
+            None => (entry, None),
         };
-        let Some(target) = self.target(&entry) else {
-            self.record(place, u32::from(entry.kind), 0, &name);
-            return true;
+        let symbol = self.file.symbols.get(main.number as usize).filter(|_| main.external);
+        let name = symbol.map_or_else(|| Arc::from(""), |symbol| Arc::clone(&symbol.name));
+        let written = match (self.target(&main), pair) {
+            (Some(target), Some(pair)) => {
+                self.write_pair(&Site { place, entry: main, target, addend: 0 }, pair)
+            }
+            (Some(target), None) => self.write_one(place, first, entry, target),
+            (None, _) => None,
         };
+        if written.is_some() && entry.external && self.is_call(entry) {
+            self.mark_called(&name);
+        }
+        self.record(place, kind, written.map_or(0, |size| size as u8), &name);
+    }
+
+    fn write_one(
+        &mut self,
+        place: Address,
+        first: Option<Entry>,
+        entry: Entry,
+        target: u64,
+    ) -> Option<u32> {
         let mut site = Site { place, entry, target, addend: 0 };
-        let written = match first {
+        match first {
             Some(first) if first.kind == m::ARM64_RELOC_ADDEND && self.is_arm64() => {
-                site.addend = super::chained::sign_extend(u64::from(first.number), 24);
+                site.addend = sign_extend(u64::from(first.number), 24) as u64;
                 self.write_arm64(&site)
             }
             // The difference of two symbols.
@@ -136,17 +192,49 @@ impl Loader {
                 m::CPU_TYPE_ARM if entry.kind == m::ARM_RELOC_VANILLA => self.write_x86(&site),
                 m::CPU_TYPE_ARM if entry.kind == m::ARM_RELOC_BR24 => self.write_arm(&site),
                 m::CPU_TYPE_ARM if entry.kind == m::ARM_THUMB_RELOC_BR22 => self.write_thumb(&site),
-                // Differences of places in the same file.
+                m::CPU_TYPE_X86 if entry.kind == m::GENERIC_RELOC_PB_LA_PTR => {
+                    self.write_x86(&site)
+                }
+                m::CPU_TYPE_ARM if entry.kind == m::ARM_RELOC_PB_LA_PTR => self.write_x86(&site),
+                // Places in the same file, which was not moved.
                 _ if !entry.external && self.delta == 0 => Some(entry.size),
                 _ => None,
             },
-        };
-        if written.is_some() && entry.external && self.is_call(entry) {
-            self.mark_called(&name);
         }
-        let length = written.map_or(0, |size| size as u8);
-        self.record(place, u32::from(first.unwrap_or(entry).kind), length, &name);
-        written.is_some()
+    }
+
+    /// Differences, both ends of which move together, and halves of addresses.
+    fn write_pair(&mut self, site: &Site, pair: Entry) -> Option<u32> {
+        let half = self.file.cpu == m::CPU_TYPE_ARM && site.entry.kind == m::ARM_RELOC_HALF;
+        let difference = match self.file.cpu {
+            m::CPU_TYPE_X86 => true,
+            m::CPU_TYPE_ARM => !half,
+            _ => false,
+        };
+        if half {
+            return self.write_half(site, pair);
+        }
+        let unmoved = !site.entry.external && self.delta == 0;
+        (difference || unmoved).then_some(4)
+    }
+
+    /// Half of an address in `movw` or `movt`; the pair has the other half. What stands for the size
+    /// says which half it is, and of which kind the code is.
+    fn write_half(&mut self, site: &Site, pair: Entry) -> Option<u32> {
+        let (upper, thumb) = (site.entry.size & 0xa != 0, site.entry.size & 0xc != 0);
+        let word = self.program.memory.read_uint(site.place, 4)? as u32;
+        let code = if thumb { word.rotate_left(16) } else { word };
+        let held =
+            if thumb { half_word(code) } else { u64::from(code >> 4 & 0xf000 | code & 0xfff) };
+        let other = u64::from(pair.address & 0xffff);
+        let stored = if upper { held << 16 | other } else { other << 16 | held };
+        let value = stored.wrapping_add(site.target);
+        let value = if upper { value >> 16 } else { value };
+        let code = match thumb {
+            true => with_half_word(code, value).rotate_left(16),
+            false => field(field(code, value, 0, 12), value >> 12, 16, 4),
+        };
+        self.program.memory.write(site.place, &code.to_le_bytes()).ok().map(|()| 4)
     }
 
     fn is_call(&self, entry: Entry) -> bool {
@@ -178,7 +266,7 @@ impl Loader {
     /// What the place holds, sign-extended.
     fn stored(&self, site: &Site) -> Option<u64> {
         let value = self.program.memory.read_uint(site.place, site.entry.size)?;
-        Some(super::chained::sign_extend(value, 8 * site.entry.size))
+        Some(sign_extend(value, 8 * site.entry.size) as u64)
     }
 
     fn store(&mut self, site: &Site, value: u64) -> Option<u32> {
@@ -224,9 +312,9 @@ impl Loader {
             return Some(4);
         }
         let code = self.stored(site)? as u32;
-        let stored = super::chained::sign_extend(u64::from(code & 0xff_ffff), 24) << 2;
+        let stored = (sign_extend(u64::from(code & 0xff_ffff), 24) << 2) as u64;
         let distance = stored.wrapping_add(site.target).wrapping_sub(self.delta);
-        self.store(site, u64::from(code & 0xff00_0000 | (distance >> 2) as u32 & 0xff_ffff))
+        self.store(site, u64::from(field(code, distance >> 2, 0, 24)))
     }
 
     /// A Thumb call: two halves, the first the higher.
@@ -236,7 +324,7 @@ impl Loader {
         }
         let code = (self.stored(site)? as u32).rotate_right(16);
         let distance = (branch_offset(code) as u64).wrapping_add(site.target);
-        let code = with_branch(code, distance.wrapping_sub(self.delta));
+        let code = with_thumb_branch(code, distance.wrapping_sub(self.delta));
         self.store(site, u64::from(code.rotate_right(16)))
     }
 
@@ -257,39 +345,24 @@ impl Loader {
             }
             _ if !site.entry.external => return Some(4),
             m::ARM64_RELOC_BRANCH26 => {
-                let stored = super::chained::sign_extend(u64::from(code & 0x3ff_ffff), 26) << 2;
-                let distance = stored.wrapping_add(target).wrapping_sub(place) >> 2;
-                code & 0xfc00_0000 | distance as u32 & 0x3ff_ffff
+                let distance = branch_addend(code).wrapping_add(target).wrapping_sub(place);
+                with_branch(code, distance)
             }
             m::ARM64_RELOC_PAGE21
             | m::ARM64_RELOC_GOT_LOAD_PAGE21
             | m::ARM64_RELOC_TLVP_LOAD_PAGE21 => {
-                let old = u64::from(code >> 5 & 0x7_ffff) << 2 | u64::from(code >> 29 & 3);
-                let page = target.wrapping_add(super::chained::sign_extend(old, 21) << 12) >> 12;
-                let pages = page.wrapping_sub(place >> 12) as u32;
-                code & 0x9f00_001f | (pages & 3) << 29 | (pages >> 2 & 0x7_ffff) << 5
+                with_page(code, place, target.wrapping_add(page_addend(code) << 12))
             }
             m::ARM64_RELOC_PAGEOFF12
             | m::ARM64_RELOC_GOT_LOAD_PAGEOFF12
             | m::ARM64_RELOC_TLVP_LOAD_PAGEOFF12 => {
-                let scale = access_size(code);
-                let stored = u64::from(code >> 10 & 0xfff) << scale;
-                let offset = (target.wrapping_add(stored) & 0xfff) >> scale;
-                code & 0xffc0_03ff | (offset as u32) << 10
+                let size = access_size(code);
+                with_low(code, target.wrapping_add(low_addend(code, size)), size)
             }
             _ => return None,
         };
         self.store(site, u64::from(new))
     }
-}
-
-/// The binary logarithm of what a load or store counts its offset in; zero for additions.
-pub(crate) fn access_size(code: u32) -> u32 {
-    if code & 0x3b00_0000 != 0x3900_0000 {
-        return 0;
-    }
-    let whole_vector = code >> 26 & 1 != 0 && code >> 23 & 1 != 0 && code >> 30 == 0;
-    if whole_vector { 4 } else { code >> 30 }
 }
 
 /// The parts of a byte in the other order: kind, whether external, size, whether relative.

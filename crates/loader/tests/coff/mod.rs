@@ -155,6 +155,28 @@ fn aarch64_instructions_lead_to_their_symbols() {
 }
 
 #[test]
+fn thumb_instructions_lead_to_their_symbols() {
+    // bl other; movw r0,number+4; movt r0,number; b.w other; bne.w main
+    let code = [0xf000, 0xd000, 0xf240, 0x0004, 0xf2c0, 0x0000, 0xf000, 0xb800, 0xf040, 0x8000];
+    let code: Vec<u8> = code.iter().flat_map(|half: &u16| half.to_le_bytes()).collect();
+    let text = [(0, 2, 0x14), (4, 1, 0x11), (12, 2, 0x14), (16, 0, 0x12)];
+    let program = open(program_of(0x1c4, code, [&text, &[(4, 2, 0x0f)]]));
+    let half = |n: u64| value(&program, 0x2200 + 2 * n, 2) as u32;
+    assert_eq!(&*program.info.language_id, "ARM:LE:32:v8T");
+    // Other files' symbols are less than 4 KiB and a page away.
+    let far = |at: u64| (place(&program, "other") - (0x2200 + at + 4)) as u32;
+    let branch = |at: u64, low: u32| (0xf000 | far(at) >> 12, low | far(at) >> 1 & 0x7ff);
+    assert_eq!((half(0), half(1)), branch(0, 0xf800), "bl other");
+    assert_eq!((half(6), half(7)), branch(12, 0xb800), "b.w other");
+    assert_eq!((half(2), half(3)), (0xf242, 0x1004), "movw r0,2104h");
+    assert_eq!((half(4), half(5)), (0xf2c0, 0), "movt r0,0");
+    // Back by 14h: the sign, two copies of it, and the distance in halves.
+    assert_eq!((half(8), half(9)), (0xf47f, 0xaff6), "bne.w main");
+    let told = "1 of 5 relocations were not applied: 1 of type 15 at 00002104 for other";
+    assert!(program.info.warnings.iter().any(|w| w.contains(told)), "{:?}", program.info.warnings);
+}
+
+#[test]
 fn an_import_of_a_library_is_no_program() {
     // Machine, time, size of names, ordinal, kind.
     let mut bytes = vec![0, 0, 0xff, 0xff, 0, 0, 0x64, 0x86, 0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 4, 0];

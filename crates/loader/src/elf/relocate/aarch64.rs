@@ -1,8 +1,8 @@
 //! Relocations of AArch64: instruction fields besides plain words.
 
-use super::bits::field;
 use super::{Outcome, Site};
 use crate::elf::Loader;
+use crate::fields::{field, with_branch, with_low, with_page, with_relative};
 use object::elf as e;
 
 const R_AARCH64_PLT32: u32 = 314;
@@ -38,26 +38,28 @@ fn instruction(loader: &mut Loader, site: &Site, value: u64, relative: u64) -> O
         return Outcome::Unwritable;
     };
     let old = u32::from_le_bytes(bytes);
-    let pages = page(value).wrapping_sub(page(site.place.offset)) >> 12;
+    let place = site.place.offset;
     let new = match site.kind {
-        e::R_AARCH64_ADR_PREL_PG_HI21 | e::R_AARCH64_ADR_PREL_PG_HI21_NC => adr(old, pages),
-        e::R_AARCH64_ADR_PREL_LO21 => adr(old, relative),
+        e::R_AARCH64_ADR_PREL_PG_HI21 | e::R_AARCH64_ADR_PREL_PG_HI21_NC => {
+            with_page(old, place, value)
+        }
+        e::R_AARCH64_ADR_PREL_LO21 => with_relative(old, relative),
         e::R_AARCH64_ADR_GOT_PAGE => {
             let Some(slot) = loader.got_slot(site) else { return Outcome::Unsupported };
-            adr(old, page(slot.offset).wrapping_sub(page(site.place.offset)) >> 12)
+            with_page(old, place, slot.offset)
         }
         e::R_AARCH64_LD64_GOT_LO12_NC => {
             let Some(slot) = loader.got_slot(site) else { return Outcome::Unsupported };
-            field(old, slot.offset >> 3, 10, 9)
+            with_low(old, slot.offset, 3)
         }
-        e::R_AARCH64_ADD_ABS_LO12_NC | e::R_AARCH64_LDST8_ABS_LO12_NC => field(old, value, 10, 12),
-        e::R_AARCH64_LDST16_ABS_LO12_NC => field(old, value >> 1, 10, 11),
-        e::R_AARCH64_LDST32_ABS_LO12_NC => field(old, value >> 2, 10, 10),
-        e::R_AARCH64_LDST64_ABS_LO12_NC => field(old, value >> 3, 10, 9),
-        e::R_AARCH64_LDST128_ABS_LO12_NC => field(old, value >> 4, 10, 8),
+        e::R_AARCH64_ADD_ABS_LO12_NC | e::R_AARCH64_LDST8_ABS_LO12_NC => with_low(old, value, 0),
+        e::R_AARCH64_LDST16_ABS_LO12_NC => with_low(old, value, 1),
+        e::R_AARCH64_LDST32_ABS_LO12_NC => with_low(old, value, 2),
+        e::R_AARCH64_LDST64_ABS_LO12_NC => with_low(old, value, 3),
+        e::R_AARCH64_LDST128_ABS_LO12_NC => with_low(old, value, 4),
         e::R_AARCH64_LD_PREL_LO19 | e::R_AARCH64_CONDBR19 => field(old, relative >> 2, 5, 19),
         e::R_AARCH64_TSTBR14 => field(old, relative >> 2, 5, 14),
-        e::R_AARCH64_CALL26 | e::R_AARCH64_JUMP26 => field(old, relative >> 2, 0, 26),
+        e::R_AARCH64_CALL26 | e::R_AARCH64_JUMP26 => with_branch(old, relative),
         e::R_AARCH64_MOVW_UABS_G0 | e::R_AARCH64_MOVW_UABS_G0_NC => field(old, value, 5, 16),
         e::R_AARCH64_MOVW_UABS_G1 | e::R_AARCH64_MOVW_UABS_G1_NC => field(old, value >> 16, 5, 16),
         e::R_AARCH64_MOVW_UABS_G2 | e::R_AARCH64_MOVW_UABS_G2_NC => field(old, value >> 32, 5, 16),
@@ -67,25 +69,5 @@ fn instruction(loader: &mut Loader, site: &Site, value: u64, relative: u64) -> O
     match loader.program.memory.write(site.place, &new.to_le_bytes()) {
         Ok(()) => Outcome::Applied(4),
         Err(_) => Outcome::Unwritable,
-    }
-}
-
-fn page(address: u64) -> u64 {
-    address & !0xfff
-}
-
-/// The split immediate of `adr` and `adrp`.
-fn adr(old: u32, value: u64) -> u32 {
-    field(field(old, value, 29, 2), value >> 2, 5, 19)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_filled_and_neighbours_kept() {
-        assert_eq!(adr(0x9000_0000, 0b101), 0xb000_0020);
-        assert_eq!(field(0xf940_0000, 0x1f8 >> 3, 10, 9), 0xf940_fc00);
     }
 }

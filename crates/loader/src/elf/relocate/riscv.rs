@@ -1,8 +1,8 @@
 //! Relocations of RISC-V.
 
-use super::bits::field;
 use super::{Outcome, Site};
 use crate::elf::Loader;
+use crate::fields::field;
 use object::elf as e;
 
 pub(super) fn apply(loader: &mut Loader, site: &Site) -> Outcome {

@@ -29,10 +29,11 @@ pub(super) fn apply(loader: &mut Loader, site: &Site) -> Outcome {
             loader.patch(site, site.symbol.wrapping_add(addend(1)).wrapping_sub(place), 1)
         }
         e::R_386_GOTOFF | e::R_386_GOTPC => {
+            let addend = addend(4);
             let Some(got) = loader.got_base() else { return Outcome::Unsupported };
             let value = match site.kind {
                 e::R_386_GOTOFF => value.wrapping_sub(got),
-                _ => got.wrapping_add(addend(4)).wrapping_sub(place),
+                _ => got.wrapping_add(addend).wrapping_sub(place),
             };
             loader.patch(site, value, 4)
         }
