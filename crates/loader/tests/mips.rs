@@ -67,3 +67,29 @@ fn pointers_of_the_offset_table_may_lead_out_of_memory() {
         .into();
     assert_eq!(leads, [Some(0x8000_0000), None, None, Some(0x2004)]);
 }
+
+#[test]
+fn options_tell_the_base_that_distances_were_stored_with() {
+    const MIPS: u16 = 8;
+    let elf = Elf { big: true, ..Elf::new(true, 1, MIPS) };
+    // Padding of 16 bytes, then register information; its last number is the base.
+    let mut options = vec![3, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 40];
+    options.resize(16 + 32, 0);
+    options.extend(0x1234u64.to_be_bytes());
+    let section =
+        |name, kind, flags, data| Section { name, kind, flags, data, ..Section::default() };
+    let sections = vec![
+        section(".text", 1, 6, vec![0; 16]),
+        section(".MIPS.options", 0x7000_000d, 2, options),
+    ];
+    let program = load("t", "t", Elf { sections, ..elf }.build().into(), &LoadOptions::default());
+    let program = program.expect("it loads");
+    let named = program.symbols.named("_mips_gp0_value").next().map(|(_, s)| s.address);
+    assert_eq!(named, Some(Address::ram(0x1234)));
+    let start = program.memory.block_named(".MIPS.options").expect("a block").start;
+    let lengths = [0, 8, 16, 24].map(|at| {
+        let unit = program.listing.data.get(&start.wrapping_add(at)).expect("data");
+        program.types.length(unit.data_type)
+    });
+    assert_eq!(lengths, [Some(8), Some(8), Some(8), Some(32)]);
+}

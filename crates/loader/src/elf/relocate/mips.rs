@@ -22,8 +22,8 @@ pub(in crate::elf) use table::SectionTable;
 pub(in crate::elf) struct State {
     /// What the relocations at a place came to so far; nothing when one of them failed.
     chain: Option<Option<u64>>,
-    /// Upper halves whose lower half has not come yet, by their symbols.
-    waiting: BTreeMap<u32, Vec<Upper>>,
+    /// Upper halves whose lower half has not come yet, by their symbols and the kind of code.
+    waiting: BTreeMap<(u32, Encoding), Vec<Upper>>,
     pub(in crate::elf) table: SectionTable,
 }
 
@@ -189,19 +189,14 @@ fn wait(loader: &mut Loader, step: &Step) -> Outcome {
             false => Outcome::Unsupported,
         };
     }
-    loader.mips.waiting.entry(step.site.index).or_default().push(upper);
+    loader.mips.waiting.entry((step.site.index, step.encoding)).or_default().push(upper);
     Outcome::Applied(4)
 }
 
 /// Fills the upper halves that waited for this lower one.
 fn join(loader: &mut Loader, step: &Step, low: u64) {
-    let Some(waiting) = loader.mips.waiting.remove(&step.site.index) else { return };
-    let (same, others): (Vec<Upper>, Vec<Upper>) =
-        waiting.into_iter().partition(|upper| upper.encoding == step.encoding);
-    if !others.is_empty() {
-        loader.mips.waiting.insert(step.site.index, others);
-    }
-    for upper in same {
+    let waiting = loader.mips.waiting.remove(&(step.site.index, step.encoding));
+    for upper in waiting.unwrap_or_default() {
         let addend = (u64::from(upper.old & 0xffff) << 16).wrapping_add(low);
         if !fill(loader, step, &upper, addend)
             && let Some(relocation) = loader.relocations.get_mut(upper.number)

@@ -6,7 +6,7 @@ use object::elf as e;
 use program::Address;
 
 /// How a word of code stands in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Encoding {
     Plain,
     Micro,
@@ -86,7 +86,24 @@ pub(super) fn read(loader: &Loader, place: Address, encoding: Encoding) -> Optio
         return Some(first);
     }
     let second = loader.read_value(place.checked_add(2)?, 2)? as u32;
-    Some(match encoding {
+    Some(joined(encoding, first, second))
+}
+
+/// Writes a word of code, taken to pieces as its encoding wants.
+pub(super) fn write(loader: &mut Loader, place: Address, encoding: Encoding, word: u32) -> bool {
+    match encoding {
+        Encoding::Plain => return loader.write_value(place, u64::from(word), 4),
+        Encoding::Half => return loader.write_value(place, u64::from(word), 2),
+        _ => {}
+    }
+    let (first, second) = split(encoding, word);
+    let Some(next) = place.checked_add(2) else { return false };
+    loader.write_value(place, u64::from(first), 2) && loader.write_value(next, u64::from(second), 2)
+}
+
+/// A word of two halves, its immediate or target put together.
+fn joined(encoding: Encoding, first: u32, second: u32) -> u32 {
+    match encoding {
         Encoding::SixteenCall => {
             (first & 0xfc00) << 16 | (first & 0x1f) << 21 | (first & 0x3e0) << 11 | second
         }
@@ -95,15 +112,12 @@ pub(super) fn read(loader: &Loader, place: Address, encoding: Encoding) -> Optio
             (first & 0xf800) << 16 | (second & 0xffe0) << 11 | immediate
         }
         _ => first << 16 | second,
-    })
+    }
 }
 
-/// Writes a word of code, taken to pieces as its encoding wants.
-pub(super) fn write(loader: &mut Loader, place: Address, encoding: Encoding, word: u32) -> bool {
-    let (first, second) = match encoding {
-        Encoding::Plain => return loader.write_value(place, u64::from(word), 4),
-        Encoding::Half => return loader.write_value(place, u64::from(word), 2),
-        Encoding::Micro => (word >> 16, word & 0xffff),
+/// The halves of such a word.
+fn split(encoding: Encoding, word: u32) -> (u32, u32) {
+    match encoding {
         Encoding::SixteenCall => {
             (word >> 16 & 0xfc00 | word >> 21 & 0x1f | word >> 11 & 0x3e0, word & 0xffff)
         }
@@ -111,7 +125,27 @@ pub(super) fn write(loader: &mut Loader, place: Address, encoding: Encoding, wor
             word >> 16 & 0xf800 | word >> 11 & 0x1f | word & 0x7e0,
             word >> 11 & 0xffe0 | word & 0x1f,
         ),
-    };
-    let Some(next) = place.checked_add(2) else { return false };
-    loader.write_value(place, u64::from(first), 2) && loader.write_value(next, u64::from(second), 2)
+        _ => (word >> 16, word & 0xffff),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_mips16_code_are_put_in_order() {
+        // li v0,1234h; jal to a word that takes all pieces
+        let load = joined(Encoding::Sixteen, 0xf222, 0x6a14);
+        assert_eq!(load & 0xffff, 0x1234);
+        let call = joined(Encoding::SixteenCall, 0x1a81, 0x5678);
+        assert_eq!(call & 0x3ff_ffff, 0x0034_5678);
+        for (encoding, first, second) in [
+            (Encoding::Sixteen, 0xf222, 0x6a14),
+            (Encoding::SixteenCall, 0x1e81, 0x5678),
+            (Encoding::Micro, 0x41bc, 0x1234),
+        ] {
+            assert_eq!(split(encoding, joined(encoding, first, second)), (first, second));
+        }
+    }
 }
