@@ -1,7 +1,7 @@
 //! What following values needs to know about a program's processor and conventions.
 
 use decompiler::{Convention, Endian, Language, RegisterVarnode, ValuePlace};
-use program::{Address, Function, Program, SpaceId};
+use program::{Address, Function, Program, SourceType, SpaceId};
 
 /// Processors with habits of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,11 +130,15 @@ fn global_pointer(
         (Family::Mips, _) => ("gp", &["_mips_gp_value", "_gp"]),
         (_, "RISCV") => ("gp", &["__global_pointer$"]),
         (_, "PowerPC") if language.pointer_size() == 8 => ("r2", &["TOC_BASE"]),
+        (_, "PowerPC") => ("r13", &["_SDA_BASE_"]),
         _ => return None,
     };
+    // Small data is found by a register where relocations made its base, in object files.
+    let known = |source| register != "r13" || source == SourceType::Analysis;
     let found = names.iter().find_map(|name| {
-        let mut symbols = program.symbols.named(name).map(|(_, symbol)| symbol.address);
-        symbols.find(|at: &Address| at.space == SpaceId::RAM)
+        let symbols = program.symbols.named(name).filter(|(_, symbol)| known(symbol.source));
+        let mut places = symbols.map(|(_, symbol)| symbol.address);
+        places.find(|at: &Address| at.space == SpaceId::RAM)
     });
     Some((language.register(register)?, found?.offset))
 }

@@ -15,6 +15,11 @@ pub(crate) fn mark(program: &mut Program, language: &Language) {
     if !known || !program.info.executable_format.contains("ELF") {
         return;
     }
+    // Object files have code of their own where the header of a program would be.
+    let base = Address::ram(program.info.image_base);
+    if program.memory.read_array::<4>(base) != Some(*b"\x7fELF") {
+        return;
+    }
     let Some(field) = program.info.image_base.checked_add(ENTRY_FIELD) else { return };
     let entry = program.references.from(Address::ram(field)).next().map(|reference| reference.to);
     // Code in another instruction set is entered through a stub of the system's.

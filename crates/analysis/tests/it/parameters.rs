@@ -47,3 +47,19 @@ fn values_keep_the_width_in_which_they_come_and_go() {
         copies.parameters.iter().map(|p| program.types.name(p.data_type).to_owned()).collect();
     assert_eq!(types, ["undefined1[10] *", "undefined1[10] *"]);
 }
+
+#[test]
+fn a_call_where_a_header_would_name_the_entry_names_none() {
+    let mut image = Image::new("x86:LE:64:default", "gcc");
+    let info = Arc::make_mut(&mut image.program.info);
+    info.executable_format = "Executable and Linking Format (ELF)".to_owned();
+    info.image_base = 0x1000;
+    let mut code = vec![0x90; 0x18];
+    // 1018 call 1020; ret    1020 lea eax,[rdi+1]; ret
+    code.extend(bytes("e8 03 00 00 00 c3 90 90 8d 47 01 c3"));
+    image.block(".text", 0x1000, &code, true);
+    image.entry(0x1000);
+    let program = image.analysed();
+    let called = program.functions.at(Address::ram(0x1020)).expect("a function");
+    assert_ne!(called.signature.convention.as_deref(), Some("processEntry"));
+}

@@ -3,7 +3,7 @@
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::error::{Error, Result};
 use ghidra_decompiler::globalcontext::TrackedContext;
-use program::{Address as Place, Program, SpaceId};
+use program::{Address as Place, Program, SourceType, SpaceId};
 
 use super::symbols::Symbols;
 
@@ -45,6 +45,9 @@ fn assumed(program: &Program, entry: Place) -> Vec<(&'static str, u64)> {
         let base = stub.and_then(|_| named(program, "_gp")).map(|base| ("gp", base));
         return base.into_iter().chain([("t9", entry.offset)]).collect();
     }
+    if language.starts_with("PowerPC:") && !wide {
+        return SMALL_DATA_BASES.into_iter().filter_map(|base| small_data(program, base)).collect();
+    }
     if !wide {
         return assumed_alone(program, entry).into_iter().collect();
     }
@@ -54,6 +57,19 @@ fn assumed(program: &Program, entry: Place) -> Vec<(&'static str, u64)> {
     let called =
         program.entry_points.contains_key(&entry) && program.memory.block_named(".opd").is_none();
     base.into_iter().chain(called.then_some(("r12", entry.offset))).collect()
+}
+
+/// Registers of small data and the symbols of their bases.
+const SMALL_DATA_BASES: [(&str, &str); 2] = [("r13", "_SDA_BASE_"), ("r2", "_SDA2_BASE_")];
+
+/// The base of small data where relocations made it, in object files.
+fn small_data(
+    program: &Program,
+    (register, name): (&'static str, &str),
+) -> Option<(&'static str, u64)> {
+    let mut found = program.symbols.named(name).map(|(_, symbol)| symbol);
+    let made = found.find(|symbol| symbol.source == SourceType::Analysis)?;
+    Some((register, made.address.offset))
 }
 
 fn assumed_alone(program: &Program, entry: Place) -> Option<(&'static str, u64)> {

@@ -263,3 +263,24 @@ fn detours_over_pointers_of_x86_64_objects_are_cut_short() {
         "1 of 10 relocations were not applied: 1 of type 23 at 00100030 for t"
     ));
 }
+
+#[test]
+fn small_data_of_powerpc_objects_is_found_by_a_register() {
+    let elf = Elf { big: true, ..Elf::new(false, 1, 20) };
+    // lwz r3,x@sda21; bl far, for code whose own table is 8000h away
+    let text = [elf.reloc(0, 1, 109, Some(0)), elf.reloc(4, 2, 18, Some(0x8000))].concat();
+    let mut symbols = elf.symbol(0, 0, 0, 0, 0);
+    symbols.extend(elf.symbol(1, 4, 4, 0x11, 2));
+    symbols.extend(elf.symbol(3, 0, 0, 0x12, 0));
+    let parts = vec![
+        (".text", CODE, words(true, &[0x8060_0000, 0x4800_0001]), text),
+        (".sdata", DATA, vec![0; 8], Vec::new()),
+    ];
+    let program = object(elf, parts, symbols, b"\0x\0far\0", true);
+    let start = block(&program, ".text");
+    assert_eq!(value(&program, start, 4), 0x806d_0004, "lwz r3,4(r13)");
+    let base = program.symbols.named("_SDA_BASE_").next().map(|(_, s)| s.address.offset);
+    assert_eq!(base, Some(block(&program, ".sdata")));
+    let far = external(&program, "far");
+    assert_eq!(value(&program, start + 4, 4), 0x4800_0001 | (far - (start + 4)));
+}
