@@ -6,6 +6,7 @@
 
 mod accesses;
 mod address_tables;
+mod c_names;
 mod call_fixups;
 mod calls;
 mod code;

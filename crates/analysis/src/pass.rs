@@ -188,6 +188,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::rust_strings::run,
     },
     Pass {
+        name: "Demangler Microsoft",
+        description: "Shows decorated C functions of Windows programs under their plain names.",
+        run: crate::c_names::run,
+    },
+    Pass {
         name: "Decompiler Parameter ID",
         description: "Keeps the parameters that the decompiler finds in functions of Windows programs.",
         run: crate::parameter_ids::run,

@@ -39,7 +39,10 @@ fn leave(program: &mut Program, import: Address) {
         return;
     }
     program.remove_function(import);
-    if let Some(full) = full.filter(|full| full.strip_prefix('_') == Some(&*name)) {
+    let bits = program.info.address_bits;
+    let is_decorated =
+        |full: &String| demangler::plain(full, bits).is_some_and(|p| *p.name == *name);
+    if let Some(full) = full.filter(is_decorated) {
         program.symbols.edit(symbol, |s| s.name = full.as_str().into());
     }
 }

@@ -6,9 +6,13 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod decorated;
 mod dlang;
+mod literals;
 mod microsoft;
 mod swift;
+
+pub use decorated::{Plain, plain};
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 use program::{Address, CommentKind, Program, SourceType, SpaceId, Symbol, SymbolId, SymbolKind};
@@ -240,6 +244,9 @@ pub fn apply(program: &mut Program) {
         };
         if readable.name.is_empty() {
             continue;
+        }
+        if let Some(literal) = literals::read(&symbol.name) {
+            literal.define(program, place);
         }
         let parent = namespaces(program, symbol.parent, &readable);
         if place.space == SpaceId::EXTERNAL {

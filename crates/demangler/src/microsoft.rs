@@ -27,6 +27,10 @@ fn demangle(name: &str) -> Option<Readable> {
     if name.len() > LONGEST {
         return None;
     }
+    if let Some(literal) = super::literals::read(name) {
+        let (name, text) = (literal.label(), literal.text);
+        return Some(Readable { path: Vec::new(), name, text, in_class: false });
+    }
     let short = |text: &String| text.len() <= LONGEST;
     let text = undname::demangle(name, Flags::default()).ok().filter(short)?;
     let bare = undname::demangle(name, Flags::NAME_ONLY).ok().filter(short)?;

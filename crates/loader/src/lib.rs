@@ -19,6 +19,7 @@ mod format;
 mod identity;
 mod language;
 mod macho;
+mod offset_pointer;
 mod pe;
 mod raw;
 mod records;

@@ -4,7 +4,7 @@ mod make;
 
 use loader::{LoadOptions, load};
 use make::Pe;
-use program::{Address, Program, SpaceId, SymbolKind};
+use program::{Address, CommentKind, Program, SpaceId, SymbolKind};
 
 const BASE: u64 = 0x1_4000_0000;
 
@@ -208,6 +208,45 @@ fn the_handler_that_unwinding_calls_is_referred_to() {
     assert_eq!(referred(0x1058), None);
 }
 
+#[test]
+fn what_unwinding_goes_on_with_is_referred_to() {
+    let program = open(
+        (3, 0x1000, 0x18),
+        &[
+            (0, &words(&[0x1100, 0x1110, 0x1040, 0x1110, 0x1120, 0x1060])),
+            // No code, then the entry of another function.
+            (0x40, &[0x21, 4, 0, 0, 0x80, 0x11, 0, 0, 0x90, 0x11, 0, 0, 0xa0, 0x11, 0, 0]),
+            // The same with a handler, which comes first.
+            (0x60, &[0x29, 4, 0, 0, 0x80, 0x11, 0, 0, 0x90, 0x11, 0, 0, 0xa0, 0x11, 0, 0]),
+        ],
+    );
+    let from = |at: u64| -> Vec<u64> {
+        (0..3).flat_map(|index| referred(&program, at + 4 * index)).collect()
+    };
+    assert_eq!(from(0x1044), [0x1180, 0x1190, 0x11a0]);
+    assert_eq!(data(&program, 0x1040).1, 16);
+    assert_eq!(from(0x1064), [0x1180]);
+    assert_eq!(data(&program, 0x1060).1, 8);
+}
+
+#[test]
+fn only_handlers_in_memory_are_marked_up() {
+    let comments = |table: u64, count: u64| {
+        let mut config = vec![0u8; 0x70];
+        config[..4].copy_from_slice(&0x70u32.to_le_bytes());
+        config[0x60..0x68].copy_from_slice(&table.to_le_bytes());
+        config[0x68..0x70].copy_from_slice(&count.to_le_bytes());
+        let program = open((10, 0x1000, 0x70), &[(0, &config), (0x200, &longs(&[0x1300]))]);
+        let at = Address::ram(table);
+        let comment = program.comments.get(&(at, CommentKind::Plate)).map(|text| text.to_string());
+        (comment, program.listing.data.contains_key(&at))
+    };
+    let known = Some("SEHandlerTable (0x1 entries)".to_owned());
+    assert_eq!(comments(BASE + 0x1200, 1), (known, true));
+    assert_eq!(comments(0x7_0000, 1), (None, false));
+    assert_eq!(comments(BASE + 0x1200, 1 << 40), (None, false));
+}
+
 /// Names of the symbols at an offset, in order.
 fn names(program: &Program, at: u64) -> Vec<String> {
     let all = program.symbols.at(Address::ram(BASE + at));
@@ -356,4 +395,91 @@ fn the_small_dos_program_tells_the_compiler() {
     };
     assert_eq!(specification(b"This program cannot be run in DOS mode.$"), "clangwindows");
     assert_eq!(specification(b"This program cannot be run in DOS mode.\r\r\n$"), "windows");
+}
+
+/// A COFF symbol of the first section.
+fn symbol(name: &str, value: u32, kind: u16, class: u8) -> Vec<u8> {
+    let mut short = name.as_bytes().to_vec();
+    short.resize(8, 0);
+    let value = value.to_le_bytes();
+    [short.as_slice(), &value, &[1, 0], &kind.to_le_bytes(), &[class, 0]].concat()
+}
+
+/// A program with these symbols, in which unwinding knows a function at 0x20.
+fn with_symbols(symbols: &[Vec<u8>], subsystem: u16) -> Program {
+    let mut data = vec![0u8; 0x400];
+    data[..12].copy_from_slice(&words(&[0x1020, 0x1030, 0x1100]));
+    let table = symbols.concat();
+    data[0x200..0x200 + table.len()].copy_from_slice(&table);
+    changed((3, 0x1000, 12), data, |bytes| {
+        bytes[76..84].copy_from_slice(&words(&[0x600, symbols.len() as u32]));
+        bytes[156..158].copy_from_slice(&subsystem.to_le_bytes());
+    })
+}
+
+#[test]
+fn the_last_symbol_that_is_no_sections_is_shown() {
+    const FUNCTION: u16 = 0x20;
+    let symbols = [
+        symbol("nothing", 0, FUNCTION, 2),
+        symbol(".text", 0x40, 0, 3),
+        symbol("helper", 0x40, FUNCTION, 3),
+        symbol("public", 0x40, FUNCTION, 2),
+        symbol(".text$a", 0x40, 0, 3),
+        symbol(".text", 0x20, 0, 3),
+        symbol("unwound", 0x20, FUNCTION, 2),
+    ];
+    let program = with_symbols(&symbols, 3);
+    let shown = |at: u64| {
+        let (_, symbol) = program.symbols.primary_at(Address::ram(BASE + at)).expect("a symbol");
+        (symbol.name.to_string(), symbol.kind == SymbolKind::Function)
+    };
+    assert_eq!(names(&program, 0x1040), [".text", "helper", "public", ".text$a"]);
+    assert_eq!(shown(0x1040), ("public".to_owned(), true));
+    assert_eq!(shown(0x1020), (".text".to_owned(), true), "its function is known before");
+    assert!(names(&program, 0x1000).is_empty());
+}
+
+#[test]
+fn symbols_of_drivers_count_from_the_image_base() {
+    const NATIVE: u16 = 1;
+    let program = with_symbols(&[symbol("start", 0x1050, 0x20, 2)], NATIVE);
+    assert_eq!(names(&program, 0x1050), ["start"]);
+}
+
+#[test]
+fn what_mingw_takes_from_libraries_has_places() {
+    for (machine, word) in [("x64", 8u32), ("x86", 4)] {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/windows");
+        let bytes = std::fs::read(format!("{folder}/borrowed.{machine}.exe")).expect("a fixture");
+        let options = LoadOptions::default();
+        let program = load("test", "test", bytes.into(), &options).expect("it loads");
+        let block = program.memory.block_named("EXTERNAL").expect("made-up memory");
+        assert_eq!((block.start.offset, block.length), (0x1000_0000, 2 * u64::from(word)));
+        let place = |name: &str| {
+            let mut all = program.symbols.named(name).map(|(_, symbol)| symbol.address);
+            let place = all.next().expect(name);
+            assert_eq!((place.space, all.next()), (SpaceId::RAM, None), "{name}");
+            place
+        };
+        let (number, table) = (place("number"), place("table"));
+        assert!(block.range().contains(number) && block.range().contains(table));
+        let comment = program.comments.get(&(number, CommentKind::Plate)).map(|text| &**text);
+        assert_eq!(comment, Some("External Location: DATA.DLL::number"));
+        // The first pointer leads to a number, the second one eight bytes behind a table's start.
+        let pointers = program.memory.block_named(".rdata").expect("a block").start;
+        let second = pointers.checked_add(u64::from(word)).expect("in memory");
+        let value = |at| program.memory.read_uint(at, word).expect("in memory");
+        assert_eq!(value(pointers), number.offset);
+        assert_eq!(value(second), table.offset + 8);
+        let unit = program.listing.data.get(&second).expect("a pointer");
+        assert_eq!(program.types.name(unit.data_type), "pointer __((offset(0x8)))");
+        let to: Vec<Address> = program.references.from(second).map(|r| r.to).collect();
+        assert_eq!(to, [table]);
+        let list = place("__RUNTIME_PSEUDO_RELOC_LIST__");
+        let item = program.listing.data.get(&list.checked_add(12).expect("in memory"));
+        let item = item.expect("the entries");
+        assert!(program.types.name(item.data_type).starts_with("pseudoRelocItemV2["));
+        assert_eq!(program.functions.iter().filter(|f| f.is_external()).count(), 0);
+    }
 }

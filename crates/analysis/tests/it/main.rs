@@ -2,6 +2,7 @@
 
 mod arm;
 mod bounds;
+mod c_names;
 mod c_text;
 mod flow;
 mod golang;

@@ -1,7 +1,7 @@
 //! Data items, references and comments that the loader itself sets.
 
 use super::Loader;
-use program::data_type::{DataType, TypeKind};
+use crate::offset_pointer;
 use program::{Address, AddressRange, CommentKind, RefType, SourceType, TypeId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,22 +99,9 @@ impl Loader {
 
     /// A pointer that lies `offset` bytes behind what it refers to.
     pub(super) fn mark_offset_pointer(&mut self, place: Address, target: Address, offset: i64) {
-        let pointer = self.program.types.builtin("pointer");
-        let sign = if offset < 0 { "-" } else { "" };
-        let name = format!("pointer __((offset({sign}0x{:x})))", offset.unsigned_abs());
-        let typed = self.program.types.add(DataType {
-            category: "/".into(),
-            name: name.into(),
-            length: self.program.types.length(pointer),
-            alignment: 1,
-            description: "".into(),
-            kind: TypeKind::Typedef(pointer),
-            used: false,
-        });
         self.mark_pointer(place);
-        if let Some(unit) = self.program.listing.data.get_mut(&place) {
-            unit.data_type = typed;
-            self.program.types.mark_used(typed);
+        let marked = self.pointers.last() == Some(&place);
+        if marked && offset_pointer::define(&mut self.program, place, offset) {
             let default = SourceType::Default;
             self.program.add_reference(place, target, RefType::Data, 0, default);
         }

@@ -39,27 +39,26 @@ impl Loader {
         let value = raw.value.get(LE);
         let is_function = raw.typ.get(LE) >> 4 & 3 == pe::IMAGE_SYM_DTYPE_FUNCTION;
         // The start of a section has the section's own name, if any.
-        if value == 0 && !is_function {
+        if value == 0 {
             return;
         }
         let Some(name) = self.coff_name(&raw.name) else { return };
-        let Some(offset) = section.address.checked_add(value) else { return };
+        // Drivers count from the image base.
+        let start = if file.is_driver() { 0 } else { section.address };
+        let Some(offset) = start.checked_add(value) else { return };
         let place = self.place(offset);
         let Some(block) = self.program.memory.block_at(place) else { return };
         let executable = block.permissions.execute;
         let id = self.label(place, &name);
-        let is_function = is_function && executable;
-        let global = raw.storage_class == pe::IMAGE_SYM_CLASS_EXTERNAL;
-        let better = match self.program.symbols.primary_at(place) {
-            _ if self.coff_functions.contains(&place) => false,
-            Some((_, shown)) => global || (shown.name.starts_with('.') && !name.starts_with('.')),
-            None => true,
-        };
-        if is_function && self.coff_functions.insert(place) {
+        // The last one shows, if it is none of a section; where unwinding knows a function, the
+        // first one is the function's.
+        let group = name.strip_prefix(section.name.as_str());
+        let of_section = group.is_some_and(|group| group.is_empty() || group.starts_with('$'));
+        if !of_section && !self.unwound.contains(&place) {
+            self.program.symbols.make_primary(id);
+        }
+        if is_function && executable {
             self.function_starts.insert(place);
-            self.program.symbols.make_primary(id);
-        } else if better {
-            self.program.symbols.make_primary(id);
         }
     }
 

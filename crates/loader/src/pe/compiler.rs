@@ -13,6 +13,7 @@ const CPP_HEADER: u32 = 0x200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Maker {
     Clang,
+    Gcc,
     Pascal,
     Cpp,
     Other,
@@ -28,6 +29,11 @@ pub(super) fn specification(file: &PeFile) -> &'static str {
         (pe::IMAGE_FILE_MACHINE_I386, Maker::Cpp) => "borlandcpp",
         _ => "windows",
     }
+}
+
+/// Whether gcc made it, with symbols or without.
+pub(super) fn is_gcc(file: &PeFile) -> bool {
+    maker(file) == Maker::Gcc
 }
 
 fn maker(file: &PeFile) -> Maker {
@@ -53,6 +59,7 @@ fn maker(file: &PeFile) -> Maker {
     let has = |name: &str| file.sections.iter().any(|section| section.name == name);
     match (has("CODE"), has(".bss"), has(".idata") && has(".tls")) {
         (true, ..) => Maker::Pascal,
+        (false, true, _) => Maker::Gcc,
         (false, false, true) => Maker::Cpp,
         _ => Maker::Other,
     }

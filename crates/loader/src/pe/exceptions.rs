@@ -39,6 +39,7 @@ impl Loader {
             }
             self.program.define_data(at, data_type, 12);
             self.refer(at, self.place(begin));
+            self.unwound.insert(self.place(begin));
             if let Some(from) = at.checked_add(8) {
                 self.refer(from, self.place(unwind));
             }
@@ -54,20 +55,23 @@ impl Loader {
         let place = self.place(offset);
         let Some([head, _, codes, _]) = self.program.memory.read_array::<4>(place) else { return };
         let codes = 4 + 2 * u32::from(codes);
-        let length = match head >> 3 {
-            flags if flags & CHAINED != 0 => codes.next_multiple_of(4) + 12,
-            flags if flags & HANDLERS != 0 => codes.next_multiple_of(4) + 4,
-            _ => codes,
+        let behind = codes.next_multiple_of(4);
+        let flags = head >> 3;
+        // A handler comes first where both are announced.
+        let offsets = match flags {
+            flags if flags & HANDLERS != 0 => 1,
+            flags if flags & CHAINED != 0 => 3,
+            _ => 0,
         };
+        let length = if offsets > 0 { behind + 4 * offsets } else { codes };
         let data_type = self.unwind_info_type();
         self.program.define_data(place, data_type, length);
-        let flags = head >> 3;
-        if flags & CHAINED == 0
-            && flags & HANDLERS != 0
-            && let Some(at) = place.checked_add(u64::from(codes.next_multiple_of(4)))
-            && let Some([handler]) = self.words::<1>(at)
-        {
-            self.refer(at, self.place(handler));
+        for index in 0..offsets {
+            if let Some(at) = place.checked_add(u64::from(behind + 4 * index))
+                && let Some([offset]) = self.words::<1>(at)
+            {
+                self.refer(at, self.place(offset));
+            }
         }
     }
 

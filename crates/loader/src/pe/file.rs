@@ -41,6 +41,7 @@ pub(super) struct PeFile {
     pub(super) section_alignment: u32,
     pub(super) file_alignment: u32,
     pub(super) headers_size: u32,
+    pub(super) subsystem: u16,
     /// File offset of the `PE` signature.
     pub(super) signature: u32,
     pub(super) optional_size: u16,
@@ -97,6 +98,7 @@ pub(super) fn read(bytes: Arc<[u8]>) -> Result<PeFile, LoadError> {
         section_alignment: 0,
         file_alignment: 0,
         headers_size: 0,
+        subsystem: 0,
         signature,
         optional_size: header.size_of_optional_header.get(LE),
         directory_count: 0,
@@ -126,6 +128,7 @@ fn read_optional(file: &mut PeFile, offset: u64) -> Result<u64, LoadError> {
         file.section_alignment = raw.section_alignment.get(LE);
         file.file_alignment = raw.file_alignment.get(LE);
         file.headers_size = raw.size_of_headers.get(LE);
+        file.subsystem = raw.subsystem.get(LE);
         file.directory_count = raw.number_of_rva_and_sizes.get(LE);
         return Ok(size);
     }
@@ -139,6 +142,7 @@ fn read_optional(file: &mut PeFile, offset: u64) -> Result<u64, LoadError> {
     file.section_alignment = raw.section_alignment.get(LE);
     file.file_alignment = raw.file_alignment.get(LE);
     file.headers_size = raw.size_of_headers.get(LE);
+    file.subsystem = raw.subsystem.get(LE);
     file.directory_count = raw.number_of_rva_and_sizes.get(LE);
     Ok(size)
 }
@@ -199,6 +203,11 @@ impl PeFile {
     /// A directory by number.
     pub(super) fn directory(&self, index: usize) -> Option<Directory> {
         self.directories.get(index).copied().filter(|d| d.address != 0)
+    }
+
+    /// Whether it runs in the system itself.
+    pub(super) fn is_driver(&self) -> bool {
+        self.subsystem == pe::IMAGE_SUBSYSTEM_NATIVE
     }
 
     /// Bytes of an address.

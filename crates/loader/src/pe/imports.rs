@@ -63,23 +63,24 @@ impl Loader {
             if value == 0 {
                 break;
             }
-            let mut is_c = false;
+            let mut convention = None;
             let (name, shown) = if value & ordinal_flag != 0 {
                 let ordinal = value & 0xffff;
                 (format!("Ordinal_{ordinal}"), format!("{ordinal}  <<not bound>>"))
             } else {
                 let Some((hint, name)) = self.hint_name(value as u32) else { break };
-                let plain = self.undecorated(&name);
-                is_c = plain != name;
-                (plain, format!("{hint}  {name}  <<not bound>>"))
+                let plain = demangler::plain(&name, 8 * word);
+                convention = plain.map(|plain| plain.convention);
+                let shown = format!("{hint}  {name}  <<not bound>>");
+                (plain.map_or(name.as_str(), |plain| plain.name).to_owned(), shown)
             };
             self.mark_entry(entry, table.lookup != table.slots);
             self.program
                 .comments
                 .insert((self.place(slot), CommentKind::Pre), shown.as_str().into());
             let target = self.external(id, &name);
-            if is_c {
-                let convention = Some("__cdecl".into());
+            if convention.is_some() {
+                let convention = convention.map(Into::into);
                 self.program.functions.edit(target, |f| f.signature.convention = convention);
             }
             self.bind(self.place(slot), target);
@@ -119,15 +120,6 @@ impl Loader {
         self.mark_text(name_at);
         self.plate(place, "IMAGE_IMPORT_BY_NAME");
         Some((hint, name))
-    }
-
-    /// On 32-bit x86 a C name bears one underscore that is not part of it.
-    fn undecorated(&self, name: &str) -> String {
-        let decorated = self.file.machine == object::pe::IMAGE_FILE_MACHINE_I386;
-        match name.strip_prefix('_').filter(|rest| decorated && !rest.starts_with('_')) {
-            Some(rest) if !rest.is_empty() => rest.to_owned(),
-            _ => name.to_owned(),
-        }
     }
 
     /// The place of a library that a name stands for, whatever is there.

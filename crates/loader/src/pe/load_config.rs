@@ -7,6 +7,9 @@ use program::{Address, CommentKind, TypeId};
 
 const LOAD_CONFIG: usize = object::pe::IMAGE_DIRECTORY_ENTRY_LOAD_CONFIG;
 
+/// More handlers than any program allows.
+const HANDLERS: u64 = 0x10000;
+
 /// What a member of the directory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -192,10 +195,10 @@ impl Loader {
 
     /// Handlers of exceptions that may be called, as offsets.
     fn mark_handlers(&mut self, (table, count): (u64, u64)) {
-        if table == 0 {
+        let place = Address::ram(table & self.mask);
+        if table == 0 || count > HANDLERS || !self.program.memory.contains(place) {
             return;
         }
-        let place = Address::ram(table & self.mask);
         let (name, length) = match self.file.is_64 {
             true => ("ImageBaseOffset64", 8),
             false => ("ImageBaseOffset32", 4),

@@ -11,6 +11,7 @@ mod file;
 mod headers;
 mod imports;
 mod load_config;
+mod pseudo_relocations;
 mod resources;
 mod tables;
 mod types;
@@ -36,8 +37,8 @@ struct Loader {
     relocations: Vec<Relocation>,
     /// Places at which a function starts.
     function_starts: BTreeSet<Address>,
-    /// Those of them that COFF symbols name: such names come first.
-    coff_functions: BTreeSet<Address>,
+    /// Those that unwinding knows.
+    unwound: BTreeSet<Address>,
     next_external: u64,
     /// Slots looked at so far.
     imports: u64,
@@ -68,7 +69,7 @@ pub(crate) fn load(
         program,
         relocations: Vec::new(),
         function_starts: BTreeSet::new(),
-        coff_functions: BTreeSet::new(),
+        unwound: BTreeSet::new(),
         next_external: 0,
         imports: 0,
     };
@@ -128,6 +129,7 @@ impl Loader {
         self.load_imports();
         self.load_delayed_imports();
         self.load_coff_symbols();
+        self.load_pseudo_relocations();
         self.load_entry();
         self.finish();
     }

@@ -7,7 +7,7 @@ const BASE_RELOCATION: usize = object::pe::IMAGE_DIRECTORY_ENTRY_BASERELOC;
 const TLS: usize = object::pe::IMAGE_DIRECTORY_ENTRY_TLS;
 
 /// Most callbacks that are believed.
-const CALLBACKS: u64 = 1024;
+const CALLBACKS: u64 = 20;
 
 impl Loader {
     /// Reads the list of places that depend on the image base, and moves them

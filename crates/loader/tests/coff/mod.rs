@@ -200,3 +200,31 @@ fn huge_numbers_in_any_field_stay_harmless() {
         }
     }
 }
+
+#[test]
+fn texts_are_defined_by_the_names_that_compilers_give_them() {
+    let long = ["??_C@_02DPKJAMEF@?$CFd?$AA@", "??_C@_15ACEOLGFP@?$AAh?$AAi?$AA?$AA@"];
+    let sections = [(".rdata", 0x4000_0040, b"%d\0\0h\0i\0\0\0".to_vec(), &[][..])];
+    let mut bytes = object(AMD64, &sections, &[("", 0, 1, 0, 2), ("", 4, 1, 0, 2)]);
+    // Names of more than eight bytes stand behind the symbols.
+    let table = bytes.len() - 4 - 2 * 18;
+    let mut offset = 4u32;
+    for (index, name) in long.iter().enumerate() {
+        let at = table + 18 * index;
+        bytes[at + 4..at + 8].copy_from_slice(&offset.to_le_bytes());
+        bytes.extend(name.bytes().chain([0]));
+        offset += name.len() as u32 + 1;
+    }
+    let strings = table + 2 * 18;
+    bytes[strings..strings + 4].copy_from_slice(&offset.to_le_bytes());
+    let program = open(bytes);
+    let block = program.memory.block_named(".rdata").expect("a block").start;
+    let shown = |offset: u64| {
+        let at = block.checked_add(offset).expect("in memory");
+        let unit = program.listing.data.get(&at).expect("data");
+        let (_, symbol) = program.symbols.primary_at(at).expect("a symbol");
+        (symbol.name.to_string(), program.types.name(unit.data_type).to_owned(), unit.length)
+    };
+    assert_eq!(shown(0), ("s_%d".to_owned(), "TerminatedCString".to_owned(), 3));
+    assert_eq!(shown(4), ("u_hi".to_owned(), "TerminatedUnicode".to_owned(), 6));
+}
