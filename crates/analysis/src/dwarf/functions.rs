@@ -7,7 +7,8 @@ use crate::debug_information::{FunctionShape, ToldFunction, is_returned_by_point
 use decompiler::Language;
 use gimli::{EntriesTreeNode, Operation};
 use program::{
-    Address, AddressSet, CommentKind, Function, Program, SourceType, SymbolId, TypeId, TypeKind,
+    Address, AddressSet, CommentKind, Function, Program, SourceType, Symbol, SymbolId, SymbolKind,
+    TypeId, TypeKind,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -165,13 +166,27 @@ fn name_function<'a>(
         return;
     }
     let Some(name) = types.source.name(entry).filter(|name| **name != *symbol.name) else { return };
-    program.symbols.edit(function.symbol, |s| {
+    rename(program, function.symbol, &symbol, &name);
+}
+
+/// Gives a function's symbol a name, which no label beside it bears then. What it was called before
+/// stays as a label.
+fn rename(program: &mut Program, id: SymbolId, before: &Symbol, name: &str) {
+    let is_double = |s: &Symbol| {
+        s.kind == SymbolKind::Label && *s.name == *name && s.parent == SymbolId::GLOBAL
+    };
+    let there = program.symbols.at(before.address);
+    let doubles: Vec<SymbolId> = there.filter(|(_, s)| is_double(s)).map(|(id, _)| id).collect();
+    for double in doubles {
+        program.symbols.remove(double);
+    }
+    program.symbols.edit(id, |s| {
         s.name = name.into();
         s.parent = SymbolId::GLOBAL;
         s.source = SourceType::Imported;
     });
-    if !symbol.name.is_empty() {
-        program.add_label(symbol.address, &symbol.name, SymbolId::GLOBAL, symbol.source);
+    if !before.name.is_empty() {
+        program.add_label(before.address, &before.name, SymbolId::GLOBAL, before.source);
     }
 }
 
@@ -428,5 +443,30 @@ fn apply(
     told.apply(program, entry);
     for (at, text) in unplaced {
         program.comments.insert((at, CommentKind::Pre), text.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use program::{AddressSet, DataOrganization, ProgramInfo};
+
+    #[test]
+    fn a_function_takes_the_name_of_a_label_beside_it() {
+        let info = ProgramInfo { address_bits: 64, ..ProgramInfo::default() };
+        let mut program = Program::new(info, false, DataOrganization::default());
+        let at = Address::ram(0x1000);
+        for name in [".text", "helper"] {
+            program.add_label(at, name, SymbolId::GLOBAL, SourceType::Imported);
+        }
+        let function = program.add_function(at, AddressSet::new());
+        let before = program.symbols.get(function.symbol).expect("a symbol").clone();
+        rename(&mut program, function.symbol, &before, "helper");
+        let all = program.symbols.at(at);
+        let mut all: Vec<(String, SymbolKind)> =
+            all.map(|(_, s)| (s.name.to_string(), s.kind)).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        let expected = [(".text", SymbolKind::Label), ("helper", SymbolKind::Function)];
+        assert_eq!(all, expected.map(|(name, kind)| (name.to_owned(), kind)));
     }
 }

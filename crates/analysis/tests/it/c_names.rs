@@ -6,7 +6,7 @@ use program::{Address, CommentKind, Program, SourceType, SymbolId, SymbolKind};
 /// Functions with these names, each of which only returns, analysed.
 fn analysed(language: (&str, &str), format: &str, names: &[&str]) -> Program {
     let mut image = Image::new(language.0, language.1);
-    image.program.info.executable_format = format.to_owned();
+    std::sync::Arc::make_mut(&mut image.program.info).executable_format = format.to_owned();
     let code: Vec<u8> = names.iter().flat_map(|_| bytes("31 c0 c3 cc cc cc cc cc")).collect();
     image.block(".text", 0x1000, &code, true);
     for (index, name) in names.iter().enumerate() {
@@ -64,7 +64,8 @@ fn names_of_other_programs_stay() {
 #[test]
 fn a_stub_with_a_name_of_its_own_is_a_function_of_its_own() {
     let mut image = Image::new(WINDOWS.0, WINDOWS.1);
-    image.program.info.executable_format = "Portable Executable (PE)".to_owned();
+    std::sync::Arc::make_mut(&mut image.program.info).executable_format =
+        "Portable Executable (PE)".to_owned();
     image.block(
         ".text",
         0x1000,

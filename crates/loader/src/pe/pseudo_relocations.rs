@@ -132,15 +132,18 @@ impl Loader {
         Some(Address::ram(start))
     }
 
+    /// The import that a slot is bound to.
+    fn bound_to(&self, slot: Address) -> Option<Address> {
+        let mut bound = self.program.references.from(slot);
+        let import = bound.find(|reference| reference.to.space == SpaceId::EXTERNAL)?;
+        Some(import.to)
+    }
+
     /// Gives what a slot is bound to a place; gives its name.
     fn move_import(&mut self, slot: Address, place: Address) -> Option<Arc<str>> {
-        let mut bound = self.program.references.from(slot);
-        let import = bound.find(|r| r.to.space == SpaceId::EXTERNAL)?.to;
-        drop(bound);
-        let (symbol, name, library) = {
-            let (id, symbol) = self.program.symbols.primary_at(import)?;
-            (id, Arc::clone(&symbol.name), symbol.parent)
-        };
+        let import = self.bound_to(slot)?;
+        let (symbol, shown) = self.program.symbols.primary_at(import)?;
+        let (name, library) = (Arc::clone(&shown.name), shown.parent);
         let library = self.program.symbol_name(library);
         self.program.references.remove_from(slot, slot);
         let word = self.file.word();
@@ -160,9 +163,10 @@ impl Loader {
 
     fn apply_pseudo(&mut self, entry: Entry, place: Address, name: &str) {
         let size = entry.bits / 8;
-        let Some(value) = self.read(entry.target, size).filter(|_| size.is_power_of_two()) else {
+        if !matches!(entry.bits, 8 | 16 | 32 | 64) {
             return;
-        };
+        }
+        let Some(value) = self.read(entry.target, size) else { return };
         let moved = value.wrapping_add(place.offset).wrapping_sub(entry.slot.offset);
         let bytes = moved.to_le_bytes();
         let Some(bytes) = bytes.get(..size as usize) else { return };
