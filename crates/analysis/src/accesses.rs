@@ -17,6 +17,8 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let total = references.len().max(1) as f32;
     let mut reader = CodeReader::new(analysis.language);
     let mut pcode = Vec::new();
+    // Accesses to parts of arrays of bytes, whose beginnings may show later that they are none.
+    let mut parts: Vec<(Address, u32)> = Vec::new();
     for (done, reference) in references.iter().enumerate() {
         if done % STEP == 0 {
             analysis.step(done as f32 / total)?;
@@ -31,10 +33,23 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         let context = reader.context(unit.mode);
         if reader.pcode(analysis.program, reference.from, context, &mut pcode).is_ok() {
             let size = access_size(&pcode, &reference);
-            define(analysis.program, reference.to, size);
+            if is_part(analysis.program, reference.to) {
+                parts.push((reference.to, size));
+            } else {
+                define(analysis.program, reference.to, size);
+            }
         }
     }
+    parts.into_iter().for_each(|(at, size)| define(analysis.program, at, size));
     Ok(())
+}
+
+/// Whether a place lies inside of something larger of which nothing is known.
+fn is_part(program: &Program, at: Address) -> bool {
+    let known = program.listing.data_containing(at);
+    known.is_some_and(|(start, unit)| {
+        start != at && crate::strings::is_undefined_type(program, unit.data_type)
+    })
 }
 
 fn is_access(program: &Program, reference: &Reference) -> bool {

@@ -2,9 +2,11 @@
 //! members of structures.
 
 mod data;
+mod returned;
 mod types;
 
 pub(crate) use data::define_data;
+pub(crate) use returned::Returned;
 pub(crate) use types::{FunctionShape, alignment, member};
 
 use program::{Address, LocalVariable, Parameter, Program, Signature, SourceType, Storage, TypeId};

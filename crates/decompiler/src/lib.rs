@@ -30,8 +30,8 @@ pub use convention::{Convention, ValuePlace};
 pub use decoder::{Decoded, Decoder};
 pub use decompiler::Decompiler;
 pub use engine::{
-    Call, Decompilation, JumpTable, Limits, PassedStorage, Token, TokenKind, TypeOf, Variable,
-    assign_storage, parameter_id,
+    Call, Decompilation, JumpTable, Limits, PassedStorage, Passing, Token, TokenKind, TypeOf,
+    Variable, assign_storage, parameter_id,
 };
 pub use error::{DecodeError, LanguageError};
 pub use flow::FlowTargets;

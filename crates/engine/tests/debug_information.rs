@@ -452,3 +452,69 @@ fn another_analysis_leaves_types_as_they_are() {
     let first = described(&analysed());
     assert_eq!(described(&analysed()), first);
 }
+
+/// The prototype that debug information gives a function of `passed.c`, hidden parameters among the
+/// others, and its variables.
+fn passed(program: &Program, name: &str) -> (String, Vec<String>) {
+    let function = program.functions.iter().find(|f| *program.function_name(f.entry) == *name);
+    let function = function.expect("debug information tells of it");
+    let written = |data_type, name: &str| format!("{} {name}", program.types.name(data_type));
+    let parameters = function.signature.parameters.iter();
+    let parameters: Vec<String> = parameters.map(|p| written(p.data_type, &p.name)).collect();
+    let locals = function.locals.iter().filter(|local| local.type_locked);
+    let locals = locals.map(|local| written(local.data_type, &local.name)).collect();
+    (written(function.signature.return_type, &format!("({})", parameters.join(", "))), locals)
+}
+
+#[test]
+fn structures_come_back_where_the_convention_says() {
+    let program = |kind: &str| analysed(&testkit::fixture(&format!("../debug/passed.{kind}")));
+    let plain = "pair (int first, int second)";
+    let hidden = "pair (pair * __return_storage_ptr__, int first, int second)";
+    let (x64, aarch64, mips) = (program("x64"), program("aarch64"), program("mips"));
+    // On MIPS, no structure comes back in registers.
+    for (program, expected) in [(&x64, plain), (&aarch64, plain), (&mips, hidden)] {
+        assert_eq!(passed(program, "make_pair").0, expected);
+    }
+    // On AArch64, one of up to four equal numbers does, whatever its size.
+    let plain = "square (double side)";
+    let hidden = "square (square * __return_storage_ptr__, double side)";
+    for (program, expected) in [(&x64, hidden), (&aarch64, plain), (&mips, hidden)] {
+        assert_eq!(passed(program, "make_square").0, expected);
+    }
+}
+
+#[test]
+fn a_variable_that_begins_as_part_of_a_parameter_is_no_variable_of_its_own() {
+    let program = analysed(&testkit::fixture("../debug/passed.x64"));
+    // At the entry, `total` lies where `row` does.
+    assert_eq!(passed(&program, "sum"), ("long (row row, int times)".to_owned(), Vec::new()));
+}
+
+#[test]
+fn a_long_double_is_compared_as_the_number_it_is() {
+    let path = testkit::fixture("../debug/passed.x64");
+    let session = Session::open(&path, &OpenOptions::default()).expect("the fixture opens");
+    session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
+    assert!(session.wait_for_analysis(Duration::from_secs(120)));
+    let program = session.snapshot();
+    let mut entries = program.functions.iter().map(|function| function.entry);
+    let entry = entries.find(|entry| *program.function_name(*entry) == *"above");
+    let text = session.decompile_now(&program, entry.expect("debug information tells of it")).c;
+    assert!(text.contains("int above(longdouble value,int bound)"), "{text}");
+    assert!(text.contains("(longdouble)bound < value"), "{text}");
+}
+
+#[test]
+fn a_block_begins_where_its_first_range_does_be_it_empty() {
+    let Some(truth) = testkit::truth::Truth::find("empty ranges") else { return };
+    let sample = truth.sample("structs.x64.O2.g").expect("is kept");
+    let program = analysed(sample.binary());
+    let comments = program.comments.iter().filter(|(_, text)| text.starts_with("Unresolved"));
+    let ours: Vec<(String, String)> =
+        comments.map(|((at, _), text)| (format!("{:08x}", at.offset), text.to_string())).collect();
+    let theirs = sample.program().expect("is kept").comments;
+    let theirs = theirs.into_iter().filter(|comment| comment.text.starts_with("Unresolved"));
+    let theirs: Vec<(String, String)> = theirs.map(|c| (c.address, c.text)).collect();
+    assert_eq!(ours, theirs);
+}

@@ -3,7 +3,7 @@
 use super::types::Types;
 use super::units::Place;
 use super::{Bytes, DEEPEST, Entry, variables};
-use crate::debug_information::{FunctionShape, ToldFunction, is_returned_by_pointer, unused};
+use crate::debug_information::{FunctionShape, ToldFunction, unused};
 use decompiler::Language;
 use gimli::{EntriesTreeNode, Operation};
 use program::{
@@ -59,6 +59,8 @@ struct Content {
     results: Vec<TypeId>,
     varargs: bool,
     variables: Vec<Variable>,
+    /// Where parameters lie on the stack: offset and bytes.
+    taken: Vec<(i64, u32)>,
     /// Lines about variables without a place, by where their block begins.
     unplaced: BTreeMap<Address, String>,
 }
@@ -97,7 +99,13 @@ pub(super) fn define<'a>(
         program.comments.remove(&(at, CommentKind::Plate));
     }
     add_type(program, types, entry, returned, &content);
-    apply(program, language, &function, content, returned);
+    let convention = match (content.this, content.parameters.is_empty()) {
+        (Some(_), _) if language.convention("__thiscall").is_some() => Some("__thiscall"),
+        (_, false) => language.default_convention(),
+        _ => None,
+    };
+    let hidden = types.returned.by_pointer(program, language, convention, returned);
+    apply(program, &function, content, returned, convention, hidden);
     name_function(program, types, &function, entry);
 }
 
@@ -322,7 +330,7 @@ fn collect<'a>(
             return;
         }
         gimli::DW_TAG_variable => return variable(program, types, entry, content, block),
-        gimli::DW_TAG_lexical_block => types.source.start(entry),
+        gimli::DW_TAG_lexical_block => types.source.block_start(entry),
         gimli::DW_TAG_inlined_subroutine => match types.source.lowest(entry) {
             Some(at) => Some(at),
             None => return,
@@ -358,8 +366,13 @@ fn parameter<'a>(
     if types.source.flag(entry, gimli::DW_AT_variable_parameter) && types.source.is_go() {
         return content.results.push(written.data_type);
     }
-    let place = stack_place(types, entry, block).filter(|offset| *offset < 0);
-    if let Some(offset) = place.filter(|_| !written.name.is_empty()) {
+    let place = stack_place(types, entry, block);
+    if let Some(offset) = place.filter(|offset| *offset >= 0) {
+        let length = program.types.length(written.data_type).unwrap_or(0);
+        content.taken.push((offset, length));
+    }
+    let own = place.filter(|offset| *offset < 0 && !written.name.is_empty());
+    if let Some(offset) = own {
         let (name, data_type) = (format!("{}_local", written.name), written.data_type);
         content.variables.push(Variable { name, data_type, offset });
     }
@@ -387,6 +400,8 @@ fn variable<'a>(
     }
     let Some(data_type) = types.of(program, entry) else { return };
     match stack_place(types, entry, block) {
+        // A variable that begins as a parameter is told by that one.
+        Some(offset) if is_taken(program, content, data_type, offset) => {}
         Some(offset) => content.variables.push(Variable { name, data_type, offset }),
         None => {
             let line = content.unplaced.entry(at).or_default();
@@ -401,6 +416,13 @@ fn variable<'a>(
     }
 }
 
+/// Whether a variable shares its place with a parameter.
+fn is_taken(program: &Program, content: &Content, data_type: TypeId, offset: i64) -> bool {
+    let end = |offset: i64, length: u32| offset.saturating_add(i64::from(length));
+    let last = end(offset, program.types.length(data_type).unwrap_or(0));
+    content.taken.iter().any(|(from, length)| *from < last && offset < end(*from, *length))
+}
+
 /// Where on the stack a variable lies when the function begins.
 fn stack_place<'a>(types: &Types<'_, 'a>, entry: &Entry<'_, 'a>, block: Block) -> Option<i64> {
     match variables::operation(types, entry, Some(block.stated))? {
@@ -411,21 +433,17 @@ fn stack_place<'a>(types: &Types<'_, 'a>, entry: &Entry<'_, 'a>, block: Block) -
 
 fn apply(
     program: &mut Program,
-    language: &Language,
     function: &Function,
     content: Content,
     returned: TypeId,
+    convention: Option<&str>,
+    hidden: bool,
 ) {
     let entry = function.entry;
     let Content { parameters, this, varargs, variables, unplaced, .. } = content;
-    let convention = match (this, parameters.is_empty()) {
-        (Some(_), _) if language.convention("__thiscall").is_some() => Some("__thiscall"),
-        (_, false) => language.default_convention(),
-        _ => None,
-    };
     let convention = convention.map(Into::into);
     let mut automatic: Vec<(&str, TypeId)> = Vec::new();
-    if is_returned_by_pointer(program, returned) {
+    if hidden {
         automatic.push(("__return_storage_ptr__", program.types.pointer_to(returned)));
     }
     automatic.extend(this.map(|this| ("this", this)));

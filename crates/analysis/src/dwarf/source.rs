@@ -167,9 +167,37 @@ impl<'u, 'a> Source<'u, 'a> {
         self.stated_starts(entry).first().copied()
     }
 
-    /// Where the code of a function or a block begins.
-    pub(super) fn start(&self, entry: &Entry<'_, 'a>) -> Option<Address> {
-        self.stated_start(entry).map(|start| self.shifted(start))
+    /// Where a block begins: compilers put an empty range first to say that it holds from there on,
+    /// before its own code.
+    pub(super) fn block_start(&self, entry: &Entry<'_, 'a>) -> Option<Address> {
+        let stated = match self.low(entry) {
+            Some(low) => low,
+            None => self.first_range(entry.attr_value(gimli::DW_AT_ranges).ok()??)?,
+        };
+        Some(self.shifted(stated))
+    }
+
+    /// Where the first range of a list begins, be it empty.
+    fn first_range(&self, value: AttributeValue<Bytes<'a>>) -> Option<u64> {
+        use gimli::RawRngListEntry::*;
+        let (dwarf, unit) = (self.here.dwarf(), &self.here.unit);
+        let offset = dwarf.attr_ranges_offset(unit, value).ok()??;
+        let mut ranges = dwarf.raw_ranges(unit, offset).ok()?;
+        let mut base = unit.low_pc;
+        for _ in 0..RANGES {
+            match ranges.next().ok()?? {
+                BaseAddress { addr } => base = addr,
+                BaseAddressx { addr } => base = dwarf.address(unit, addr).ok()?,
+                StartxEndx { begin, .. } | StartxLength { begin, .. } => {
+                    return dwarf.address(unit, begin).ok();
+                }
+                AddressOrOffsetPair { begin, .. } | OffsetPair { begin, .. } => {
+                    return Some(base.wrapping_add(begin));
+                }
+                StartEnd { begin, .. } | StartLength { begin, .. } => return Some(begin),
+            }
+        }
+        None
     }
 
     /// The lowest place of an entry's code.

@@ -6,7 +6,7 @@ use super::registry::{Registry, Taken};
 use super::source::Source;
 use super::units::{Opened, Place, Units};
 use super::{Entry, base_types, registry};
-use crate::debug_information::{FunctionShape, alignment};
+use crate::debug_information::{FunctionShape, Returned, alignment};
 use gimli::{AttributeValue, UnitOffset};
 use program::data_type::FunctionType;
 use program::{DataType, Program, TypeId, TypeKind};
@@ -57,6 +57,8 @@ pub(super) struct Types<'u, 'a> {
     waiting: Vec<TypeId>,
     /// Typedefs of such types.
     unmeasured: Vec<TypeId>,
+    /// How functions give back what they return.
+    pub(super) returned: Returned,
 }
 
 impl<'u, 'a> Types<'u, 'a> {
@@ -77,6 +79,7 @@ impl<'u, 'a> Types<'u, 'a> {
             open: HashMap::new(),
             waiting: Vec::new(),
             unmeasured: Vec::new(),
+            returned: Returned::default(),
         }
     }
 

@@ -2,9 +2,10 @@
 //! likelihood of its trigrams, against a threshold that eases with length.
 //!
 //! The trigrams are those that are common in the texts of some 1,200 programs
-//! and libraries of a Linux distribution. A line of `trigrams.txt` holds the
-//! negated decimal logarithm of their frequency in tenths, a blank, and the
-//! trigrams, lower case; `S` stands for a blank, `B` and `E` for the ends.
+//! and libraries of a Linux distribution; rows of a sign that only tables hold
+//! are left out. A line of `trigrams.txt` holds the negated decimal logarithm of
+//! their frequency in tenths, a blank, and the trigrams, lower case; `S` stands
+//! for a blank, `B` and `E` for the ends.
 
 use std::sync::OnceLock;
 
@@ -127,6 +128,15 @@ mod tests {
         for text in ["ISO-10646/UTF-8/", "10646-1:1993/UCS4/", "ANSI_X3.4-1968//"] {
             assert!(!is_text(text.as_bytes()), "{text}");
         }
+    }
+
+    #[test]
+    fn rows_of_equal_entries_of_tables_are_not() {
+        for text in [[b'@'; 128], [b'"'; 128], [b'('; 128]] {
+            assert!(!is_text(&text), "{}", char::from(text[0]));
+        }
+        assert!(!is_text(b"******\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""));
+        assert!(is_text(b"--------------------"));
     }
 
     #[test]

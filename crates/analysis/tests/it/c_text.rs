@@ -168,3 +168,21 @@ fn calls_that_probe_the_stack_are_replaced_by_name() {
     let function = program.functions.at(at).expect("is there");
     assert_eq!(function.call_fixup.as_deref(), Some("alloca_probe"));
 }
+
+#[test]
+fn an_array_whose_beginning_is_read_gives_way_to_what_was_read_of_it_before() {
+    // mov eax,[402004]; mov ecx,[402000]; add eax,ecx; ret
+    let code = bytes("8b 05 fe 0f 00 00 8b 0d f4 0f 00 00 01 c8 c3");
+    let mut image = Image::new("x86:LE:64:default", "gcc");
+    image.block(".text", CODE, &code, true);
+    image.block(".data", DATA, &[0; 16], false);
+    image.entry(CODE);
+    let byte = image.program.types.undefined(1);
+    let array = image.program.types.array_of(byte, 16);
+    assert!(image.program.define_data(Address::ram(DATA), array, 16));
+    let program = image.analysed();
+    let data = program.listing.data.range(Address::ram(DATA)..=Address::ram(DATA + 15));
+    let found: Vec<(u64, &str)> =
+        data.map(|(at, unit)| (at.offset, program.types.name(unit.data_type))).collect();
+    assert_eq!(found, [(DATA, "undefined4"), (DATA + 4, "undefined4")]);
+}

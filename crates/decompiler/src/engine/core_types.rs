@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 
 use program::DataOrganization;
 
+use crate::language::Language;
+
 /// Plain `undefined` is left out: with it, unknown bytes would print without their size.
 const FIXED: [(&str, u32, &str, &str); 29] = [
     ("bool", 1, "bool", ""),
@@ -42,8 +44,17 @@ const FIXED: [(&str, u32, &str, &str); 29] = [
 /// Marks a type that is as long as its value.
 const PACKED: &str = "packed";
 
+/// The bytes of a `long double` that are its value. Processors of the x86 family store 10 of them in
+/// 12 or 16.
+pub(crate) fn long_double_value(language: &Language, organization: &DataOrganization) -> u32 {
+    match organization.long_double {
+        12 | 16 if language.processor() == "x86" => 10,
+        all => all,
+    }
+}
+
 /// The engine's description of its core types for a compiler's sizes.
-pub(crate) fn describe(organization: &DataOrganization) -> String {
+pub(crate) fn describe(language: &Language, organization: &DataOrganization) -> String {
     let mut text = String::from("<coretypes><void/>");
     let mut add = |name: &str, size: u32, kind: &str, mark: &str| {
         let mark = match mark {
@@ -68,11 +79,14 @@ pub(crate) fn describe(organization: &DataOrganization) -> String {
         add("longlong", 8, "int", "");
         add("ulonglong", 8, "uint", "");
     }
-    // Where `long double` is stored in 12 bytes, 10 of them are its value.
-    let extended = if organization.long_double == 12 { "longdouble" } else { "float10" };
-    // Elsewhere it takes just these bytes: conventions pass and return no more of it.
-    add(extended, 10, "float", if extended == "float10" { PACKED } else { "" });
-    add("float16", 16, "float", "");
+    // A value of the size of `long double` is called so.
+    let long_double = long_double_value(language, organization);
+    match long_double {
+        10 => add("longdouble", 10, "float", ""),
+        // Elsewhere it takes just these bytes: conventions pass and return no more of it.
+        _ => add("float10", 10, "float", PACKED),
+    }
+    add(if long_double == 16 { "longdouble" } else { "float16" }, 16, "float", "");
     match organization.wide_char {
         2 => {
             add("wchar_t", 2, "int", "utf");

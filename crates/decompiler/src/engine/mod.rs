@@ -40,7 +40,7 @@ use types::TypeMap;
 use watch::{Watch, WatchRule};
 
 pub(crate) use depends::Depends;
-pub use passing::{PassedStorage, assign_storage};
+pub use passing::{PassedStorage, Passing, assign_storage};
 pub(crate) use result::short;
 pub use result::{Call, Decompilation, JumpTable, Token};
 pub use tokens::TokenKind;
@@ -448,8 +448,8 @@ fn open(
     architecture.archid = target;
     architecture.extra_pool_rules.push(Box::new(WatchRule::new(Arc::clone(watch))));
     let mut store = DocumentStorage::new();
-    let core =
-        store.parse_document(core_types::describe(program.types.organization()).as_bytes())?;
+    let core = store
+        .parse_document(core_types::describe(language, program.types.organization()).as_bytes())?;
     store.register_tag(core.get_root());
     architecture.init(&mut store)?;
     architecture.loadersymbols_parsed = true;

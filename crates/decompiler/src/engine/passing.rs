@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::error::{Error, Result};
 use ghidra_decompiler::fspec::{ParameterPieces, PrototypePieces, assign_storage_glb};
 use program::data_type::Builtin;
-use program::{Program, Storage, TypeId};
+use program::{DataTypes, Program, Storage, TypeId};
 
 use super::memory::SharedMemory;
 use super::result::{short, storage};
@@ -24,6 +25,50 @@ pub struct PassedStorage {
     pub parameters: Vec<Storage>,
 }
 
+/// What computes it, for many prototypes of one set of types.
+pub struct Passing {
+    architecture: Architecture,
+    types: TypeMap,
+}
+
+impl Passing {
+    /// For a program's processor and compiler.
+    ///
+    /// # Errors
+    /// Why there is no engine for them.
+    pub fn new(language: &Language, program: &Program) -> std::result::Result<Passing, String> {
+        let memory = Arc::new(SharedMemory::new(program.memory.clone()));
+        let architecture = super::open(language, program, &memory, &Arc::new(Watch::default()));
+        let architecture = architecture.map_err(|error| short(error.explain()))?;
+        Ok(Passing { architecture, types: TypeMap::default() })
+    }
+
+    /// Computes where a convention (the default one when none is named) passes a result and
+    /// parameters of these types. A type must not change once it was asked about.
+    ///
+    /// # Errors
+    /// Why the convention cannot pass them.
+    pub fn assign(
+        &mut self,
+        types: &DataTypes,
+        convention: Option<&str>,
+        returned: TypeId,
+        parameters: &[TypeId],
+        varargs: bool,
+    ) -> std::result::Result<PassedStorage, String> {
+        assign(
+            &mut self.architecture,
+            &mut self.types,
+            types,
+            convention,
+            returned,
+            parameters,
+            varargs,
+        )
+        .map_err(|error| short(error.explain()))
+    }
+}
+
 /// Computes where a convention (the default one when none is named) passes a result and
 /// parameters of these types.
 ///
@@ -37,47 +82,45 @@ pub fn assign_storage(
     parameters: &[TypeId],
     varargs: bool,
 ) -> std::result::Result<PassedStorage, String> {
-    assign(language, program, convention, returned, parameters, varargs)
-        .map_err(|error| short(error.explain()))
+    let mut passing = Passing::new(language, program)?;
+    passing.assign(&program.types, convention, returned, parameters, varargs)
 }
 
 fn assign(
-    language: &Language,
-    program: &Program,
+    architecture: &mut Architecture,
+    map: &mut TypeMap,
+    all: &DataTypes,
     convention: Option<&str>,
     returned: TypeId,
     parameters: &[TypeId],
     varargs: bool,
 ) -> Result<PassedStorage> {
-    let memory = Arc::new(SharedMemory::new(program.memory.clone()));
-    let mut architecture = super::open(language, program, &memory, &Arc::new(Watch::default()))?;
-    let mut types = TypeMap::default();
     let model = convention.and_then(|name| architecture.get_model(name));
     let model = model.or(architecture.defaultfp);
     let model = model.ok_or_else(|| Error::Lowlevel("there is no such convention".to_string()))?;
     let mut pieces = PrototypePieces {
         model: Some(model),
         name: String::new(),
-        outtype: Some(types.get(&mut architecture, &program.types, returned)?),
+        outtype: Some(map.get(architecture, all, returned)?),
         intypes: Vec::new(),
         innames: Vec::new(),
         first_var_arg_slot: -1,
     };
     for parameter in parameters {
-        pieces.intypes.push(types.get(&mut architecture, &program.types, *parameter)?);
+        pieces.intypes.push(map.get(architecture, all, *parameter)?);
         pieces.innames.push(String::new());
     }
     if varargs {
         pieces.first_var_arg_slot = i32::try_from(parameters.len()).unwrap_or(i32::MAX);
     }
     let mut passed: Vec<ParameterPieces> = Vec::new();
-    assign_storage_glb(model, &pieces, &mut passed, false, &mut architecture)?;
+    assign_storage_glb(model, &pieces, &mut passed, false, architecture)?;
     let place = |piece: &ParameterPieces| {
         let types = architecture.types.as_deref();
         let size = piece.tp.zip(types).map_or(0, |(id, types)| types.get(id).get_size());
-        storage(&architecture, &piece.addr, size)
+        storage(architecture, &piece.addr, size)
     };
-    let is_void = program.types.as_builtin(returned) == Some(Builtin::Void);
+    let is_void = all.as_builtin(returned) == Some(Builtin::Void);
     let is_hidden = |piece: &&ParameterPieces| piece.flags & ParameterPieces::HIDDENRETPARM != 0;
     // A pointer to the result comes before the parameters, unless it passes in a register of its
     // own, which the engine marks.
