@@ -23,7 +23,7 @@ fn object(
     symbols: Vec<u8>,
     strings: &[u8],
     relas: bool,
-) -> Program {
+) -> Vec<u8> {
     let count = parts.len() as u32;
     let tables = parts.iter().filter(|part| !part.3.is_empty()).count() as u32;
     let symbols_at = count + tables + 1;
@@ -45,7 +45,11 @@ fn object(
     let table = section(".symtab", 2, 0, symbols);
     elf.sections.push(Section { link: symbols_at + 1, entry_size, ..table });
     elf.sections.push(section(".strtab", 3, 0, strings.to_vec()));
-    load("t", "t", elf.build().into(), &LoadOptions::default()).expect("it loads")
+    elf.build()
+}
+
+fn open(bytes: Vec<u8>) -> Program {
+    load("t", "t", bytes.into(), &LoadOptions::default()).expect("it loads")
 }
 
 fn words(big: bool, words: &[u32]) -> Vec<u8> {
@@ -82,54 +86,59 @@ fn warned(program: &Program, text: &str) -> bool {
     program.info.warnings.iter().any(|warning| warning.contains(text))
 }
 
+/// A function of MIPS that finds data, a function and one of another file over its table.
+fn mips64_file(big: bool) -> Vec<u8> {
+    let elf = Elf { big, ..Elf::new(true, 1, MIPS) };
+    // The three types of an entry stand in the same order in both kinds of files.
+    let reloc = |at: u64, symbol: u32, types: [u32; 3], addend: i64| {
+        let kind = types[0] | types[1] << 8 | types[2] << 16;
+        let (upper, lower) = if big { (symbol, kind) } else { (kind.swap_bytes(), symbol) };
+        elf.reloc(at, upper, lower, Some(addend))
+    };
+    let code = [
+        0x3c1c_0000, // lui gp,%hi(%neg(%gp_rel(f)))
+        0x0399_e02d, // daddu gp,gp,t9
+        0x679c_0000, // daddiu gp,gp,%lo(%neg(%gp_rel(f)))
+        0xdf84_0000, // ld a0,%got_page(.data+8)(gp)
+        0x6484_0000, // daddiu a0,a0,%got_ofst(.data+8)
+        0xdf99_0000, // ld t9,%call16(far)(gp)
+        0x0320_f809, // jalr t9
+        0,
+        0xdf85_0000, // ld a1,%got_disp(f)(gp)
+        0x3c06_0000, // lui a2,%highest(f+9000h)
+        0x3c06_0000, // lui a2,%higher(f+9000h)
+    ];
+    let text: Vec<u8> = [
+        reloc(0x00, 2, [7, 24, 5], 0),
+        reloc(0x08, 2, [7, 24, 6], 0),
+        reloc(0x0c, 1, [20, 0, 0], 8),
+        reloc(0x10, 1, [21, 0, 0], 8),
+        reloc(0x14, 3, [11, 0, 0], 0),
+        reloc(0x18, 3, [37, 0, 0], 0),
+        reloc(0x20, 2, [19, 0, 0], 0),
+        reloc(0x24, 2, [29, 0, 0], 0),
+        reloc(0x28, 2, [28, 0, 0], 0),
+    ]
+    .concat();
+    let mut symbols = elf.symbol(0, 0, 0, 0, 0);
+    symbols.extend(elf.symbol(0, 0, 0, 3, 2));
+    symbols.extend(elf.symbol(1, 0, 0x2c, 0x12, 1));
+    symbols.extend(elf.symbol(3, 0, 0, 0x10, 0));
+    symbols.extend(elf.symbol(0, 0, 0, 3, 1));
+    let table = reloc(0, 4, [12, 18, 0], 0x10);
+    let thread = reloc(8, 2, [42, 0, 0], 0);
+    let parts = vec![
+        (".text", CODE, words(big, &code), text),
+        (".data", DATA, vec![0; 16], Vec::new()),
+        (".rodata", 2, vec![0; 16], [table, thread].concat()),
+    ];
+    object(elf, parts, symbols, b"\0f\0far\0", true)
+}
+
 #[test]
 fn mips64_objects_get_a_table_of_pointers_and_its_base() {
     for big in [true, false] {
-        let elf = Elf { big, ..Elf::new(true, 1, MIPS) };
-        // The three types of an entry stand in the same order in both kinds of files.
-        let reloc = |at: u64, symbol: u32, types: [u32; 3], addend: i64| {
-            let kind = types[0] | types[1] << 8 | types[2] << 16;
-            let (upper, lower) = if big { (symbol, kind) } else { (kind.swap_bytes(), symbol) };
-            elf.reloc(at, upper, lower, Some(addend))
-        };
-        let code = [
-            0x3c1c_0000, // lui gp,%hi(%neg(%gp_rel(f)))
-            0x0399_e02d, // daddu gp,gp,t9
-            0x679c_0000, // daddiu gp,gp,%lo(%neg(%gp_rel(f)))
-            0xdf84_0000, // ld a0,%got_page(.data+8)(gp)
-            0x6484_0000, // daddiu a0,a0,%got_ofst(.data+8)
-            0xdf99_0000, // ld t9,%call16(far)(gp)
-            0x0320_f809, // jalr t9
-            0,
-            0xdf85_0000, // ld a1,%got_disp(f)(gp)
-            0x3c06_0000, // lui a2,%highest(f+9000h)
-            0x3c06_0000, // lui a2,%higher(f+9000h)
-        ];
-        let text: Vec<u8> = [
-            reloc(0x00, 2, [7, 24, 5], 0),
-            reloc(0x08, 2, [7, 24, 6], 0),
-            reloc(0x0c, 1, [20, 0, 0], 8),
-            reloc(0x10, 1, [21, 0, 0], 8),
-            reloc(0x14, 3, [11, 0, 0], 0),
-            reloc(0x18, 3, [37, 0, 0], 0),
-            reloc(0x20, 2, [19, 0, 0], 0),
-            reloc(0x24, 2, [29, 0, 0], 0),
-            reloc(0x28, 2, [28, 0, 0], 0),
-        ]
-        .concat();
-        let mut symbols = elf.symbol(0, 0, 0, 0, 0);
-        symbols.extend(elf.symbol(0, 0, 0, 3, 2));
-        symbols.extend(elf.symbol(1, 0, 0x2c, 0x12, 1));
-        symbols.extend(elf.symbol(3, 0, 0, 0x10, 0));
-        symbols.extend(elf.symbol(0, 0, 0, 3, 1));
-        let table = reloc(0, 4, [12, 18, 0], 0x10);
-        let thread = reloc(8, 2, [42, 0, 0], 0);
-        let parts = vec![
-            (".text", CODE, words(big, &code), text),
-            (".data", DATA, vec![0; 16], Vec::new()),
-            (".rodata", 2, vec![0; 16], [table, thread].concat()),
-        ];
-        let program = object(elf, parts, symbols, b"\0f\0far\0", true);
+        let program = open(mips64_file(big));
         let start = block(&program, ".text");
         let base = block(&program, "%got.text") + 0x7ff0;
         assert_eq!(start.wrapping_add(joined(&program, start, start + 8)), base);
@@ -169,7 +178,7 @@ fn upper_halves_of_mips_objects_wait_for_the_lower_ones() {
     symbols.extend(elf.symbol(3, 0, 0, 0x10, 0));
     let parts =
         vec![(".text", CODE, words(true, &code), list), (".data", DATA, vec![0; 16], Vec::new())];
-    let program = object(elf, parts, symbols, b"\0f\0_gp_disp\0", false);
+    let program = open(object(elf, parts, symbols, b"\0f\0_gp_disp\0", false));
     let (start, data) = (block(&program, ".text"), block(&program, ".data"));
     let base = block(&program, "%got.text") + 0x7ff0;
     assert_eq!(start + joined(&program, start, start + 4), base);
@@ -181,8 +190,8 @@ fn upper_halves_of_mips_objects_wait_for_the_lower_ones() {
     assert!(warned(&program, "1 of 7 relocations were not applied: 1 of type 5 at 00010018 for f"));
 }
 
-#[test]
-fn calls_of_described_functions_lead_to_their_code() {
+/// A call of a described function, and a load from the table of pointers.
+fn described_file() -> Vec<u8> {
     let elf = Elf { big: true, flags: 1, ..Elf::new(true, 1, PPC64) };
     let code = [
         0x4800_0001, // bl f
@@ -207,7 +216,12 @@ fn calls_of_described_functions_lead_to_their_code() {
         (".toc", DATA, vec![0; 16], Vec::new()),
         (".opd", DATA, vec![0; 24], described),
     ];
-    let program = object(elf, parts, symbols, b"\0f\0", true);
+    object(elf, parts, symbols, b"\0f\0", true)
+}
+
+#[test]
+fn calls_of_described_functions_lead_to_their_code() {
+    let program = open(described_file());
     let start = block(&program, ".text");
     assert_eq!(value(&program, start, 4), 0x4800_0011, "bl to the code, not to the descriptor");
     assert_eq!(value(&program, start + 8, 8), 0x3d22_0000_e929_0008, "counted from the table");
@@ -247,7 +261,7 @@ fn detours_over_pointers_of_x86_64_objects_are_cut_short() {
     symbols.extend(elf.symbol(3, 0, 0, 0x12, 0));
     symbols.extend(elf.symbol(7, 0, 4, 0x16, 2));
     let parts = vec![(".text", CODE, code, text), (".tdata", 0x403, vec![0; 8], Vec::new())];
-    let program = object(elf, parts, symbols, b"\0f\0far\0t\0", true);
+    let program = open(object(elf, parts, symbols, b"\0f\0far\0t\0", true));
     let (start, far) = (block(&program, ".text"), external(&program, "far"));
     let to = |at: u64| (start + at + 4).wrapping_add(value(&program, start + at, 4) as i32 as u64);
     assert_eq!((value(&program, start + 1, 1), to(3)), (0x8d, far), "lea rax,[far]");
@@ -276,11 +290,27 @@ fn small_data_of_powerpc_objects_is_found_by_a_register() {
         (".text", CODE, words(true, &[0x8060_0000, 0x4800_0001]), text),
         (".sdata", DATA, vec![0; 8], Vec::new()),
     ];
-    let program = object(elf, parts, symbols, b"\0x\0far\0", true);
+    let program = open(object(elf, parts, symbols, b"\0x\0far\0", true));
     let start = block(&program, ".text");
     assert_eq!(value(&program, start, 4), 0x806d_0004, "lwz r3,4(r13)");
     let base = program.symbols.named("_SDA_BASE_").next().map(|(_, s)| s.address.offset);
     assert_eq!(base, Some(block(&program, ".sdata")));
     let far = external(&program, "far");
     assert_eq!(value(&program, start + 4, 4), 0x4800_0001 | (far - (start + 4)));
+}
+
+#[test]
+fn huge_numbers_in_any_field_stay_harmless() {
+    for good in [mips64_file(true), mips64_file(false), described_file()] {
+        for at in (0..good.len() - 4).step_by(2) {
+            for pattern in [1u32, 0x7fff_ffff, u32::MAX] {
+                let mut bytes = good.clone();
+                bytes[at..at + 4].copy_from_slice(&pattern.to_le_bytes());
+                if let Ok(program) = load("t", "t", bytes.into(), &LoadOptions::default()) {
+                    assert!(program.symbols.len() < 200, "at {at:#x} with {pattern:#x}");
+                    assert!(program.relocations.len() <= good.len());
+                }
+            }
+        }
+    }
 }
