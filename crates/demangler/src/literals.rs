@@ -5,7 +5,7 @@ use program::{Address, Program};
 /// What begins such a name.
 const PREFIX: &str = "??_C@_";
 /// Longest text in memory that is believed.
-const LONGEST: usize = 1 << 16;
+const LONGEST: usize = 1 << 12;
 
 /// A text as its name spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +85,10 @@ impl Literal {
 
     /// Defines the text in memory, up to its end there.
     pub(super) fn define(&self, program: &mut Program, at: Address) {
+        // Many names may claim the bytes of one text.
+        if program.listing.unit_containing(at).is_some() {
+            return;
+        }
         let run = program.memory.run(at);
         let run = run.get(..run.len().min(LONGEST)).unwrap_or(run);
         let (name, width) =

@@ -96,3 +96,30 @@ fn damaged_samples_never_panic() {
         }
     }
 }
+
+/// MinGW's list of imported variables says what to add to which places: any of it may be wrong.
+#[test]
+fn damaged_lists_of_borrowed_variables_never_panic() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/windows");
+    let mut random = Random(11);
+    let mut kept = 0;
+    for machine in ["x64", "x86"] {
+        let path = format!("{folder}/borrowed.{machine}.exe");
+        let good = std::fs::read(path).expect("a fixture");
+        let head = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+        let list = good.windows(12).position(|window| window == head).expect("the list's head");
+        for _ in 0..400 {
+            let mut bytes = good.clone();
+            for _ in 0..1 + random.next() % 4 {
+                let at = list + (random.next() as usize) % 60;
+                bytes[at] = random.next() as u8;
+            }
+            let size = bytes.len() as u64;
+            let program = load("d", "d", bytes.into(), &LoadOptions::default()).expect("it loads");
+            let made_up = program.memory.block_named("EXTERNAL").map_or(0, |block| block.length);
+            assert!(made_up <= size, "{made_up:#x}");
+            kept += u32::from(made_up > 0);
+        }
+    }
+    assert!(kept > 100, "{kept}");
+}
