@@ -21,6 +21,9 @@ use std::fmt;
 /// Longest mangled and longest readable name that is worked on.
 const LONGEST: usize = 4096;
 
+/// Symbols of one place that are looked through for a mangled name.
+const ALIASES: usize = 64;
+
 /// A readable name in its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Readable {
@@ -235,8 +238,10 @@ pub fn apply(program: &mut Program) {
         .symbols
         .iter()
         .filter(|(_, s)| s.source == SourceType::Imported && looks_mangled(&s.name))
-        .filter(|(_, s)| s.primary && s.address != Address::MAX)
-        .map(|(id, s)| (id, s.address, s.kind == SymbolKind::Function))
+        .filter(|(id, s)| {
+            s.address != Address::MAX && (s.primary || is_behind_section(program, *id, s))
+        })
+        .map(|(id, s)| (id, s.address, is_function(program, s)))
         .collect();
     for ((id, place, function), readable) in found.iter().copied().zip(read(program, &found)) {
         let (Some(readable), Some(symbol)) = (readable, program.symbols.get(id).cloned()) else {
@@ -261,14 +266,16 @@ pub fn apply(program: &mut Program) {
             });
             continue;
         }
+        let shown = program.symbols.primary_at(place).map_or(id, |(shown, _)| shown);
         let fresh = program.symbols.add(Symbol {
             name: readable.name.as_str().into(),
             parent,
             source: SourceType::Analysis,
+            kind: if function { SymbolKind::Function } else { symbol.kind },
             ..symbol
         });
         if function {
-            program.symbols.edit(id, |s| s.kind = SymbolKind::Label);
+            program.symbols.edit(shown, |s| s.kind = SymbolKind::Label);
             program.functions.edit(place, |f| f.symbol = fresh);
         }
         program.symbols.make_primary(fresh);
@@ -277,6 +284,21 @@ pub fn apply(program: &mut Program) {
             program.comments.insert(key, readable.text.as_str().into());
         }
     }
+}
+
+/// Whether a function is shown under the symbol, or under the one that is shown in its place.
+fn is_function(program: &Program, symbol: &Symbol) -> bool {
+    let shown = program.symbols.primary_at(symbol.address).filter(|_| !symbol.primary);
+    shown.map_or(symbol.kind, |(_, shown)| shown.kind) == SymbolKind::Function
+}
+
+/// Whether the name of a section is shown where a symbol is the first mangled one.
+fn is_behind_section(program: &Program, id: SymbolId, symbol: &Symbol) -> bool {
+    let shown = program.symbols.primary_at(symbol.address);
+    let is_section = |s: &Symbol| s.source == SourceType::Imported && s.name.starts_with('.');
+    let mut there = program.symbols.at(symbol.address).take(ALIASES);
+    shown.is_some_and(|(_, shown)| is_section(shown))
+        && there.find(|(_, s)| looks_mangled(&s.name)).is_some_and(|(first, _)| first == id)
 }
 
 /// The readable names of some symbols.

@@ -483,3 +483,20 @@ fn what_mingw_takes_from_libraries_has_places() {
         assert_eq!(program.functions.iter().filter(|f| f.is_external()).count(), 0);
     }
 }
+
+#[test]
+fn mangled_names_are_read_behind_those_of_sections() {
+    let symbols = [
+        symbol(".text$a", 0x20, 0, 3),
+        symbol("_Z1fv", 0x20, 0x20, 2),
+        symbol("_Z1gv", 0x20, 0, 2),
+    ];
+    let program = with_symbols(&symbols, 3);
+    let (id, shown) = program.symbols.primary_at(Address::ram(BASE + 0x1020)).expect("a symbol");
+    assert_eq!((&*shown.name, shown.kind), ("f", SymbolKind::Function));
+    let others = program.symbols.at(Address::ram(BASE + 0x1020)).filter(|(other, _)| *other != id);
+    let others: Vec<(String, SymbolKind)> =
+        others.map(|(_, s)| (s.name.to_string(), s.kind)).collect();
+    let label = |name: &str| (name.to_owned(), SymbolKind::Label);
+    assert_eq!(others, [label(".text$a"), label("_Z1fv"), label("_Z1gv")]);
+}
