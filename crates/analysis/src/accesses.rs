@@ -1,7 +1,8 @@
 //! Undefined data of the right size where code reads or writes: the size of an
 //! access is all that is known about such a place, until something knows more.
 //!
-//! Each reading or writing instruction is decoded once more.
+//! Each reading or writing instruction is decoded once more. On ARM Ghidra makes such data with the
+//! reference itself: for imports as well, and without cutting what a symbol says is larger.
 
 use crate::code::CodeReader;
 use crate::pass::{Analysis, Stopped};
@@ -19,11 +20,12 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let mut pcode = Vec::new();
     // Accesses to parts of arrays of bytes, whose beginnings may show later that they are none.
     let mut parts: Vec<(Address, u32)> = Vec::new();
+    let with_reference = analysis.language.processor() == "ARM";
     for (done, reference) in references.iter().enumerate() {
         if done % STEP == 0 {
             analysis.step(done as f32 / total)?;
         }
-        if !is_access(analysis.program, &reference) {
+        if !is_access(analysis.program, &reference, with_reference) {
             continue;
         }
         let Some(unit) = analysis.program.listing.instructions.get(&reference.from).copied() else {
@@ -36,11 +38,12 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
             if is_part(analysis.program, reference.to) {
                 parts.push((reference.to, size));
             } else {
-                define(analysis.program, reference.to, size);
+                define(analysis.program, reference.to, size, with_reference);
             }
         }
     }
-    parts.into_iter().for_each(|(at, size)| define(analysis.program, at, size));
+    let mut define = |(at, size)| define(analysis.program, at, size, with_reference);
+    parts.into_iter().for_each(&mut define);
     Ok(())
 }
 
@@ -52,12 +55,15 @@ fn is_part(program: &Program, at: Address) -> bool {
     })
 }
 
-fn is_access(program: &Program, reference: &Reference) -> bool {
+fn is_access(program: &Program, reference: &Reference, with_reference: bool) -> bool {
     let reads_or_writes =
         matches!(reference.info.kind, RefType::Read | RefType::Write | RefType::ReadWrite);
     reads_or_writes
         && reference.to.space == SpaceId::RAM
-        && program.memory.block_at(reference.to).is_some_and(|b| !b.permissions.artificial)
+        && program
+            .memory
+            .block_at(reference.to)
+            .is_some_and(|b| with_reference || !b.permissions.artificial)
 }
 
 /// Bytes that the instruction reads or writes there; zero if unknown.
@@ -86,14 +92,16 @@ fn access_size(pcode: &[PcodeOp], reference: &Reference) -> u32 {
 }
 
 /// Makes undefined data of that size in place of other undefined data.
-fn define(program: &mut Program, at: Address, size: u32) {
+fn define(program: &mut Program, at: Address, size: u32, with_reference: bool) {
     if !(1..=8).contains(&size) {
         return;
     }
     let Some(range) = AddressRange::with_length(at, u64::from(size)) else { return };
     let known = program.listing.data_containing(at);
     // A part of a larger access says nothing about the whole.
-    let settled = known.is_some_and(|(start, unit)| start != at || unit.length == size);
+    let settled = known.is_some_and(|(start, unit)| {
+        start != at || unit.length == size || with_reference && unit.length > size
+    });
     if settled || !crate::strings::is_undefined(program, &range) {
         return;
     }

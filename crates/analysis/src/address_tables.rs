@@ -143,14 +143,16 @@ fn read_entries(
 }
 
 /// Whether nothing stands there but reserved bytes or a pointer that begins
-/// right there. The size of an access speaks against a pointer.
+/// right there. The size of an access speaks against a pointer; a single byte on ARM is none, but what
+/// the file marks as the beginning of data.
 fn is_free(program: &Program, place: Address, size: u64) -> bool {
     let last = place.wrapping_add(size - 1);
     let reaching = program.listing.data_containing(place);
     let inside = program.listing.data.range(place..=last).map(|(start, unit)| (*start, *unit));
     reaching.into_iter().chain(inside).all(|(start, unit)| {
+        let marked = start == place && unit.length == 1 && &*program.info.processor == "ARM";
         let reserved = is_undefined_type(program, unit.data_type)
-            && !program.types.is_undefined(unit.data_type);
+            && (marked || !program.types.is_undefined(unit.data_type));
         reserved || (start == place && is_pointer(program, unit.data_type))
     })
 }

@@ -7,6 +7,7 @@ use crate::values::{Base, Reading};
 use decompiler::{Opcode, PcodeOp, RegisterVarnode, ValuePlace, VarSpace};
 use program::data_type::Builtin;
 use program::{Address, Function, Parameter, RefType, SpaceId, TypeId, TypeKind};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Arguments looked at when the function called is not known.
@@ -176,9 +177,16 @@ impl<'a> Follower<'a> {
             (stated || !signature.parameters.is_empty()).then(|| function.clone())
         });
         if let Some(function) = described.filter(|function| !function.signature.varargs) {
-            for parameter in &function.signature.parameters {
-                if self.may_point(parameter) {
-                    self.refer_parameter(index, parameter, target);
+            let places = self.plain_places(&function);
+            for (number, parameter) in function.signature.parameters.iter().enumerate() {
+                if !self.may_point(parameter) {
+                    continue;
+                }
+                match places.get(number) {
+                    Some(register) if parameter.storage.pieces().is_empty() => {
+                        self.refer_register(index, *register, target);
+                    }
+                    _ => self.refer_parameter(index, parameter, target),
                 }
             }
             return;
@@ -190,6 +198,48 @@ impl<'a> Follower<'a> {
                 self.refer_register(index, *register, target);
             }
         }
+    }
+
+    /// The registers of a prototype's first parameters, as far as they are plain: numbers and
+    /// pointers take one register each, or two when they are twice as wide.
+    fn plain_places(&self, function: &Function) -> SmallVec<[RegisterVarnode; 4]> {
+        let mut places = SmallVec::new();
+        let word = self.machine.pointer_size;
+        let result = self.plain_length(function.signature.return_type);
+        let convention = self.machine.convention(Some(function));
+        let (Some(convention), Some(_)) = (convention, result) else { return places };
+        let mut next = 0;
+        for parameter in &function.signature.parameters {
+            let registers = match self.plain_length(parameter.data_type) {
+                Some(length) if length <= word => 1,
+                Some(_) => 2,
+                None => break,
+            };
+            next = usize::next_multiple_of(next, registers) + registers;
+            match convention.arguments.get(next - registers) {
+                Some(ValuePlace::Register(register)) => places.push(*register),
+                _ => break,
+            }
+        }
+        places
+    }
+
+    /// The length of a number or pointer in registers for such (a result may be nothing).
+    fn plain_length(&self, data_type: TypeId) -> Option<u32> {
+        let types = &self.program.types;
+        let mut id = data_type;
+        for _ in 0..16 {
+            match types.get(id).map(|known| &known.kind)? {
+                TypeKind::Typedef(inner) => id = *inner,
+                TypeKind::Builtin(Builtin::Float | Builtin::String(_)) => return None,
+                TypeKind::Builtin(_) | TypeKind::Pointer(_) | TypeKind::Enum { .. } => {
+                    let length = types.length(id)?;
+                    return (length <= 2 * self.machine.pointer_size).then_some(length);
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     /// Whether a parameter's type may be a pointer's.

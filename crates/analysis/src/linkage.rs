@@ -47,14 +47,17 @@ struct Habit {
     head: bool,
     /// The entries: they look like nothing else on most processors.
     entries: bool,
+    /// Whether what fills the space between stubs is code, though nothing leads there.
+    fillers: bool,
 }
 
 impl Habit {
     fn of(language: &Language) -> Habit {
         match language.processor() {
-            "x86" | "AARCH64" => Habit { head: true, entries: true },
-            "ARM" => Habit { head: false, entries: false },
-            _ => Habit { head: false, entries: true },
+            "x86" => Habit { head: true, entries: true, fillers: false },
+            "AARCH64" => Habit { head: true, entries: true, fillers: true },
+            "ARM" => Habit { head: false, entries: false, fillers: false },
+            _ => Habit { head: false, entries: true, fillers: false },
         }
     }
 }
@@ -101,6 +104,9 @@ fn sweep(
             }
             start = None;
         } else if is_filler(program, at, decoded.length) && start == Some(at) {
+            if habit.fillers {
+                stubs.code.push(at.offset);
+            }
             start = None;
         }
         at = next;

@@ -49,6 +49,12 @@ pub(crate) struct Examiner {
     pointers: VecDeque<Address>,
 }
 
+/// Whether a number at a place that is referred to is taken for a pointer. Not on ARM, where the
+/// lowest bit of a pointer may tell a mode: Ghidra leaves these numbers to the search for tables.
+fn takes_numbers_for_pointers(program: &Program) -> bool {
+    &*program.info.processor != "ARM"
+}
+
 impl Examiner {
     /// Looks at what new pointers refer to.
     pub(crate) fn follow(&mut self, program: &mut Program) {
@@ -81,7 +87,8 @@ impl Examiner {
         if from_code && address_tables::is_table(program, to, TABLE) {
             return;
         }
-        if !make_text(program, to) && !make_wide_text(program, to) {
+        let is_text = make_text(program, to) || make_wide_text(program, to);
+        if !is_text && takes_numbers_for_pointers(program) {
             self.make_pointer(program, to);
         }
     }

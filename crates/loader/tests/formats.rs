@@ -6,7 +6,7 @@ mod coff;
 mod objects;
 
 use loader::{Format, LoadError, LoadOptions, load};
-use make::{Elf, Segment};
+use make::{Elf, Section, Segment};
 use program::{Address, Program};
 
 fn with_language() -> LoadOptions {
@@ -110,4 +110,41 @@ fn a_language_of_the_options_wins_and_a_bad_one_is_refused() {
     assert_eq!(program.info.compiler_spec_id, "windows");
     let options = LoadOptions { language: Some("x86".into()), ..LoadOptions::default() };
     assert!(matches!(open(&elf(), &options), Err(LoadError::BadLanguage { .. })));
+}
+
+/// The functions that a file takes from others if they are there, in the order of their numbers.
+fn optional_functions(wide: bool, machine: u16) -> Vec<String> {
+    let mut elf = Elf::new(wide, 3, machine);
+    let mut symbols = elf.symbol(0, 0, 0, 0, 0);
+    for name in [1, 10, 25] {
+        symbols.extend(elf.symbol(name, 0, 0, 0x20, 0));
+    }
+    let range =
+        Segment { kind: 1, flags: 5, file_size: 0x20, memory_size: 0x20, ..Default::default() };
+    elf.segments.push(Segment { address: 0x1000, ..range });
+    let section = |name, kind, address, data: Vec<u8>, link| {
+        let entry_size = if kind != 11 {
+            0
+        } else if wide {
+            24
+        } else {
+            16
+        };
+        Section { name, kind, flags: 2, address, data, link, entry_size, ..Section::default() }
+    };
+    elf.sections = vec![
+        section(".dynstr", 3, 0x1100, b"\0_ITM_one\0__gmon_start__\0_ITM_two\0".to_vec(), 0),
+        section(".dynsym", 11, 0x1200, symbols, 1),
+    ];
+    let program = open(&elf.build(), &LoadOptions::default()).expect("it loads");
+    let external = program.functions.iter().filter(|f| f.is_external());
+    external.map(|f| program.function_name(f.entry)).collect()
+}
+
+#[test]
+fn the_functions_that_code_may_call_are_numbered_by_their_names_or_from_the_first_call_on() {
+    let names = ["_ITM_one", "_ITM_two", "__gmon_start__"];
+    assert_eq!(optional_functions(true, 62), names);
+    // 32-bit x86.
+    assert_eq!(optional_functions(false, 3), [names[2], names[0], names[1]]);
 }

@@ -88,3 +88,53 @@ fn frames_behind_returns_begin_functions_on_other_processors() {
         assert!(is_function(&image.analysed(), 0x1008), "{language}");
     }
 }
+
+/// The data at places that code reads: their types and lengths.
+fn read_places(language: &str, code: &str, data: &[u8]) -> Vec<Option<(String, u32)>> {
+    let mut image = Image::new(language, "default");
+    image.block(".text", 0x1000, &bytes(code), true);
+    image.block(".data", 0x2000, data, false);
+    image.imports(0x4000, &[]);
+    let wide = image.program.types.undefined(8);
+    assert!(image.program.define_data(Address::ram(0x2010), wide, 8));
+    image.entry(0x1000);
+    let program = image.analysed();
+    let unit = |at| {
+        let (_, unit) = program.listing.data_containing(Address::ram(at))?;
+        Some((program.types.name(unit.data_type).to_owned(), unit.length))
+    };
+    vec![unit(0x2000), unit(0x2010), unit(0x4004)]
+}
+
+#[test]
+fn what_arm_code_reads_gets_the_size_of_the_access() {
+    // 1000 ldr r3,[101c]; ldr r0,[r3]; ldr r3,[1020]; ldr r1,[r3]; ldr r3,[1024]; ldr r2,[r3]; bx lr
+    let code = "14 30 9f e5 00 00 93 e5 10 30 9f e5 00 10 93 e5 0c 30 9f e5 00 20 93 e5 1e ff 2f e1 \
+                00 20 00 00 10 20 00 00 04 40 00 00";
+    let mut data = vec![0; 0x20];
+    data[..4].copy_from_slice(&0x2018_u32.to_le_bytes());
+    let undefined = |length: u32| Some((format!("undefined{length}"), length));
+    let found = read_places("ARM:LE:32:v8", code, &data);
+    assert_eq!(found[0], undefined(4), "a number at a place that is read is no pointer");
+    assert_eq!(found[1], undefined(8), "a symbol says that it is larger");
+    assert_eq!(found[2], undefined(4), "an imported variable");
+    // adrp x3,2000; ldr x0,[x3]; ret
+    data[..8].copy_from_slice(&0x2018_u64.to_le_bytes());
+    let found = read_places("AARCH64:LE:64:v8A", "03 00 00 b0 60 00 40 f9 c0 03 5f d6", &data);
+    assert_eq!(found[0], Some(("pointer".to_owned(), 8)), "elsewhere it is");
+}
+
+#[test]
+fn a_table_of_pointers_may_begin_where_the_file_marks_data() {
+    let mut image = Image::new("ARM:LE:32:v8", "default");
+    image.block(".text", 0x1000, &bytes("1e ff 2f e1 00 00 00 00"), true);
+    let words = [0x1000_u32, 0x2010, 0x2014, 0, 0, 0, 0, 0];
+    let table: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    image.block(".data", 0x2000, &table, false);
+    let byte = image.program.types.undefined(1);
+    assert!(image.program.define_data(Address::ram(0x2000), byte, 1));
+    image.entry(0x1000);
+    let program = image.analysed();
+    let length = |at| program.listing.data.get(&Address::ram(at)).map(|unit| unit.length);
+    assert_eq!([0x2000, 0x2004, 0x2008].map(length), [Some(4); 3]);
+}

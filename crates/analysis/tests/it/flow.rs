@@ -3,7 +3,7 @@
 
 use program::Address;
 
-use crate::image::{analysed, bytes, destinations};
+use crate::image::{Image, analysed, bytes, destinations};
 
 /// `switch (x % 10)` as a C compiler has it: the remainder, a comparison, a table.
 const REMAINDER: (u64, &str) = (
@@ -235,4 +235,18 @@ fn only_what_is_taken_as_it_is_defines_a_place() {
     let program = analysed(&[(0x1000, bytes(code)), (0x3000, vec![0; 0x40])], &[0x1000]);
     let size = |at| program.listing.data.get(&Address::ram(at)).map(|unit| unit.length);
     assert_eq!([0x3000, 0x3010, 0x3020, 0x3030].map(size), [Some(4), None, None, Some(2)]);
+}
+
+#[test]
+fn a_function_that_asks_first_where_it_is_stays_in_one_piece() {
+    // 1000 call 1005; pop eax; add eax,0ffbh; mov ecx,[esp+4]; mov [eax],ecx; jmp 1012
+    let code = "e8 00 00 00 00  58  05 fb 0f 00 00  8b 4c 24 04  89 08  eb fe";
+    let mut image = Image::new("x86:LE:32:default", "gcc");
+    image.block(".text", 0x1000, &bytes(code), true);
+    image.block(".data", 0x2000, &[0; 0x10], false);
+    image.entry(0x1000);
+    let program = image.analysed();
+    let entries: Vec<u64> = program.functions.iter().map(|f| f.entry.offset).collect();
+    assert_eq!(entries, [0x1000]);
+    assert_eq!(program.functions.at(Address::ram(0x1000)).expect("a function").body.len(), 19);
 }

@@ -39,6 +39,7 @@ impl Image {
         let big_endian = language_id.contains(":BE:");
         let info = ProgramInfo {
             name: "image".to_owned(),
+            processor: language.processor().to_owned(),
             language_id: language_id.to_owned(),
             compiler_spec_id: compiler_spec_id.to_owned(),
             address_bits: if wide { 64 } else { 32 },

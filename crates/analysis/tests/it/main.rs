@@ -11,6 +11,7 @@ mod imports;
 mod jump_tables;
 mod mips;
 mod parameters;
+mod passed;
 mod pointed_code;
 mod purges;
 mod rtti;

@@ -127,3 +127,31 @@ fn a_stub_whose_pointer_leads_back_to_it_returns() {
     assert!(!function(0x1010).no_return && !function(0x1000).no_return);
     assert_eq!(function(0x1000).body.len(), 8);
 }
+
+#[test]
+fn fillers_behind_the_head_of_a_table_of_aarch64_are_code() {
+    let table = [
+        0xa9bf_7bf0, // 2000 stp x16,x30,[sp,#-16]!
+        0xb000_0010, // 2004 adrp x16,3000
+        0xf940_0211, // 2008 ldr x17,[x16]
+        0x9100_0210, // 200c add x16,x16,#0
+        0xd61f_0220, // 2010 br x17
+        0xd503_201f, // 2014 nop
+        0xd503_201f, // 2018 nop
+        0xd503_201f, // 201c nop
+        0xb000_0010, // 2020 adrp x16,3000
+        0xf940_0611, // 2024 ldr x17,[x16,#8]
+        0x9100_2210, // 2028 add x16,x16,#8
+        0xd61f_0220, // 202c br x17
+    ];
+    let mut image = Image::new("AARCH64:LE:64:v8A", "default");
+    image.block(".plt", 0x2000, &little(&table), true);
+    let slots: Vec<u8> = [0u64, 0x4000].iter().flat_map(|slot| slot.to_le_bytes()).collect();
+    image.block(".got", 0x3000, &slots, false);
+    image.imports(0x4000, &[0x4000]);
+    let program = image.analysed();
+    let is_code = |at| program.listing.instructions.contains_key(&Address::ram(at));
+    assert!([0x2014, 0x2018, 0x201c, 0x2020].into_iter().all(is_code));
+    let is_function = |at| program.functions.at(Address::ram(at)).is_some();
+    assert!(is_function(0x2020) && !is_function(0x2014));
+}

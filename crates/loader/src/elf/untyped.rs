@@ -9,6 +9,9 @@ use program::Address;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// What `_init` calls, ahead of all other code.
+const CALLED_FIRST: &str = "__gmon_start__";
+
 /// Whether a relocation of this type fills in a call or a call's slot.
 fn is_call(machine: u16, kind: u32) -> bool {
     match machine {
@@ -59,7 +62,10 @@ impl Loader {
         let weak = symbols.iter().enumerate().filter(|(_, s)| s.binding == e::STB_WEAK);
         let mut optional: Vec<_> =
             weak.filter_map(|(index, _)| self.untyped(dynamic, index)).collect();
-        optional.sort();
+        // On 32-bit x86 Ghidra meets them one function after the other, that of `_init` first; elsewhere
+        // all at once.
+        let first = |name: &str| machine == e::EM_386 && name == CALLED_FIRST;
+        optional.sort_by(|a, b| (!first(&a.0), a).cmp(&(!first(&b.0), b)));
         for (name, place) in optional {
             self.link_function(&name, place);
         }
