@@ -490,8 +490,12 @@ impl<'a, 'p> Explorer<'a, 'p> {
             self.returned(function);
         }
         let only_lands = self.found.get(&function).is_some_and(|found| found.landing_pad);
+        // x86 code asks where it is by a call of the next instruction, which only pushes.
+        let follows = at.wrapping_add(u64::from(decoded.length));
+        let leads_on = decoded.flow_targets.first() == Some(&follows);
         if flow == FlowType::UnconditionalJump
             && !only_lands
+            && !leads_on
             && self.begins_with(function, at, context)
         {
             // A function that only jumps stands for another one.

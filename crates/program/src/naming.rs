@@ -178,9 +178,6 @@ impl Program {
             let default = name == self.default_function_name(target);
             return if default { "PTR_FUN".into() } else { format!("PTR_{name}") };
         }
-        if self.memory.block_at(target).is_none() {
-            return "PTR".into();
-        }
         match self.listing.unit_containing(target) {
             Some((start, CodeUnit::Data(unit))) if start == target => {
                 if !self.is_pointer(unit.data_type) {
@@ -339,6 +336,6 @@ mod tests {
         assert_eq!(name(0x1018), "PTR_PTR_00001018");
         assert_eq!(name(0x1020), "PTR_DAT_00001020");
         assert_eq!(name(0x1028), "PTR_shelf_00001028");
-        assert_eq!(name(0x1030), "PTR_00001030");
+        assert_eq!(name(0x1030), "PTR_DAT_00001030", "a place outside of memory");
     }
 }
