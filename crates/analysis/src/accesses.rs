@@ -42,8 +42,9 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
             }
         }
     }
-    let mut define = |(at, size)| define(analysis.program, at, size, with_reference);
-    parts.into_iter().for_each(&mut define);
+    for (at, size) in parts {
+        define(analysis.program, at, size, with_reference);
+    }
     Ok(())
 }
 
