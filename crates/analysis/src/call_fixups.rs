@@ -3,7 +3,7 @@
 
 use crate::pass::{Analysis, Stopped};
 use decompiler::Language;
-use program::{Address, Program, SourceType};
+use program::{Address, Program, SourceType, SymbolId};
 
 /// Finds them by their names or their four bytes, and names those without a name. Cost: linear in
 /// the functions.
@@ -16,22 +16,33 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let found: Vec<(Address, &'static str)> = program
         .functions
         .iter()
-        .filter(|f| f.call_fixup.is_none() && f.body.len() == 4)
+        .filter(|f| f.body.len() == 4)
         .filter_map(|f| Some((f.entry, register(program, f.entry)?)))
         .collect();
     for (entry, register) in found {
         program.functions.edit(entry, |f| {
-            f.call_fixup = Some(format!("get_pc_thunk_{register}").into());
+            let replaced = || format!("get_pc_thunk_{register}").into();
+            f.call_fixup.get_or_insert_with(replaced);
         });
-        let Some(symbol) = program.functions.at(entry).map(|f| f.symbol) else { continue };
-        if program.symbols.get(symbol).is_some_and(|s| s.name.is_empty()) {
-            program.symbols.edit(symbol, |s| {
-                s.name = format!("__i686.get_pc_thunk.{register}").into();
-                s.source = SourceType::Analysis;
-            });
-        }
+        name(program, entry, register);
     }
     Ok(())
+}
+
+/// Names a function by what it does; one with a name of its own has this one too, but for those that
+/// Ghidra knows by their names alone.
+fn name(program: &mut Program, entry: Address, register: &str) {
+    let name = format!("__i686.get_pc_thunk.{register}");
+    let Some(symbol) = program.functions.at(entry).map(|f| f.symbol) else { return };
+    let Some(known) = program.symbols.get(symbol).map(|s| s.name.clone()) else { return };
+    if known.is_empty() {
+        program.symbols.edit(symbol, |s| {
+            s.name = name.into();
+            s.source = SourceType::Analysis;
+        });
+    } else if *known != *name && !matches!(register, "di" | "bp") {
+        program.add_label(entry, &name, SymbolId::GLOBAL, SourceType::Analysis);
+    }
 }
 
 fn find_named(program: &mut Program, language: &Language) {

@@ -1,8 +1,11 @@
 //! Functions that are known by name never to return.
 
-use program::{Address, Program, Symbol, SymbolId};
+use program::{Address, Program, Symbol, SymbolId, SymbolKind};
 use std::collections::HashSet;
 use std::sync::LazyLock;
+
+/// Functions that pass on to one another in a row.
+const THUNKS: usize = 16;
 
 static NAMES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     include_str!("no_return_names.txt")
@@ -35,20 +38,31 @@ pub(crate) fn is_known(name: &str) -> bool {
     NAMES.contains(bare(name))
 }
 
-/// Whether any name at an address is that of a function that never returns.
+/// Whether any name at an address, or of what the function there passes on to, is that of a function
+/// that never returns.
 pub(crate) fn is_known_at(program: &Program, entry: Address) -> bool {
-    program.symbols.at(entry).any(|(_, s)| is_known(&s.name) || is_known_of_std(program, s))
-        || program
-            .functions
-            .at(entry)
-            .is_some_and(|f| f.thunk_of.is_some() && is_known(&program.function_name(entry)))
+    let mut next = Some(entry);
+    for _ in 0..THUNKS {
+        let Some(at) = next else { break };
+        let mut symbols = program.symbols.at(at);
+        if symbols.any(|(_, s)| is_known(&s.name) || is_known_of_std(program, s)) {
+            return true;
+        }
+        next = program.functions.at(at).and_then(|function| function.thunk_of);
+    }
+    false
 }
 
 /// Whether a symbol is that of a function of the C++ library that never returns.
 fn is_known_of_std(program: &Program, symbol: &Symbol) -> bool {
-    let space = || program.symbols.get(symbol.parent);
+    let outer = |parent: SymbolId| parent == SymbolId::GLOBAL || is_library(program, parent);
     OF_STD.contains(&*symbol.name)
-        && space().is_some_and(|s| &*s.name == "std" && s.parent == SymbolId::GLOBAL)
+        && program.symbols.get(symbol.parent).is_some_and(|s| &*s.name == "std" && outer(s.parent))
+}
+
+/// Whether a symbol stands for another program file, or for all that are not known by name.
+fn is_library(program: &Program, id: SymbolId) -> bool {
+    program.symbols.get(id).is_some_and(|symbol| symbol.kind == SymbolKind::Library)
 }
 
 /// Functions of Go's runtime that change to another stack: nothing in them returns, but what
@@ -63,7 +77,35 @@ pub(crate) fn comes_back(program: &Program, entry: Address) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{OF_STD, is_known};
+    use super::{OF_STD, is_known, is_known_at};
+    use program::{Address, AddressSet, DataOrganization, Program, ProgramInfo, SymbolId};
+    use program::{SourceType, SymbolKind};
+
+    #[test]
+    fn stubs_of_the_library_s_throwing_functions_never_return() {
+        let mut program = Program::new(ProgramInfo::default(), false, DataOrganization::default());
+        let symbols = &mut program.symbols;
+        let library = symbols.namespace("libstdc++.so.6", SymbolId::GLOBAL, SymbolKind::Library);
+        let std = [SymbolId::GLOBAL, library]
+            .map(|outer| symbols.namespace("std", outer, SymbolKind::Namespace));
+        let mut import = |offset: u64, space: SymbolId, name: &str| {
+            let target = Address::external(offset);
+            let function = program.add_function(target, AddressSet::new());
+            program.symbols.edit(function.symbol, |symbol| {
+                symbol.name = name.into();
+                symbol.parent = space;
+                symbol.source = SourceType::Imported;
+            });
+            let stub = Address::ram(0x1000 + offset * 0x10);
+            program.add_function(stub, AddressSet::new());
+            program.functions.edit(stub, |f| f.thunk_of = Some(target));
+            stub
+        };
+        let throws = std.map(|space| import(u64::from(space.0), space, "__throw_out_of_range"));
+        let returns = import(0, std[0], "__throwaway");
+        assert_eq!(throws.map(|at| is_known_at(&program, at)), [true, true]);
+        assert!(!is_known_at(&program, returns));
+    }
 
     #[test]
     fn mangled_names_of_the_library_tell_the_plain_ones() {

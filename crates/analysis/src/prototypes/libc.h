@@ -117,7 +117,6 @@ union pthread_mutex_t { char __size[40]; long __align; };
 union pthread_mutexattr_t { char __size[4]; int __align; };
 union pthread_cond_t { char __size[48]; long long __align; };
 union pthread_condattr_t { char __size[4]; int __align; };
-typedef void *(*__start_routine)(void *);
 //@socket.h
 struct sockaddr { unsigned short sa_family; char sa_data[14]; };
 struct addrinfo {
@@ -384,7 +383,7 @@ int pthread_cond_destroy(union pthread_cond_t *__cond);
 int pthread_cond_init(union pthread_cond_t *__cond, union pthread_condattr_t *__cond_attr);
 int pthread_cond_signal(union pthread_cond_t *__cond);
 int pthread_cond_wait(union pthread_cond_t *__cond, union pthread_mutex_t *__mutex);
-int pthread_create(pthread_t *__newthread, union pthread_attr_t *__attr, __start_routine __start_routine, void *__arg);
+int pthread_create(pthread_t *__newthread, union pthread_attr_t *__attr, void *(*__start_routine)(void *), void *__arg);
 int pthread_detach(pthread_t __th);
 void pthread_exit(void *__retval);
 void *pthread_getspecific(pthread_key_t __key);

@@ -186,3 +186,29 @@ fn an_array_whose_beginning_is_read_gives_way_to_what_was_read_of_it_before() {
         data.map(|(at, unit)| (at.offset, program.types.name(unit.data_type))).collect();
     assert_eq!(found, [(DATA, "undefined4"), (DATA + 4, "undefined4")]);
 }
+
+#[test]
+fn a_named_function_that_loads_its_return_address_has_the_name_for_that_too() {
+    // 401000 mov ebx,[esp]; ret   401010 mov edi,[esp]; ret
+    let mut code = bytes("8b 1c 24 c3");
+    code.resize(0x10, 0xcc);
+    code.extend(bytes("8b 3c 24 c3"));
+    let mut image = Image::new("x86:LE:32:default", "gcc");
+    image.block(".text", CODE, &code, true);
+    for (at, name) in [(CODE, "__x86.get_pc_thunk.bx"), (CODE + 0x10, "__x86.get_pc_thunk.di")] {
+        image.entry(at);
+        let function = image.program.add_function(Address::ram(at), program::AddressSet::new());
+        image.program.symbols.edit(function.symbol, |symbol| {
+            symbol.name = name.into();
+            symbol.source = SourceType::Imported;
+        });
+    }
+    let program = image.analysed();
+    let names = |at: u64| {
+        let symbols = program.symbols.at(Address::ram(at));
+        symbols.map(|(_, symbol)| (&*symbol.name, symbol.primary)).collect::<Vec<_>>()
+    };
+    let plain = ("__x86.get_pc_thunk.bx", true);
+    assert_eq!(names(CODE), [plain, ("__i686.get_pc_thunk.bx", false)]);
+    assert_eq!(names(CODE + 0x10), [("__x86.get_pc_thunk.di", true)]);
+}
