@@ -101,7 +101,7 @@ mod tests {
             program.functions.edit(stub, |f| f.thunk_of = Some(target));
             stub
         };
-        let throws = std.map(|space| import(u64::from(space.0), space, "__throw_out_of_range"));
+        let throws = std.map(|space| import(space.0, space, "__throw_out_of_range"));
         let returns = import(0, std[0], "__throwaway");
         assert_eq!(throws.map(|at| is_known_at(&program, at)), [true, true]);
         assert!(!is_known_at(&program, returns));
