@@ -29,8 +29,7 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Names a function by what it does; one with a name of its own has this one too, but for those that
-/// Ghidra knows by their names alone.
+/// Names a function by what it does; one with a name of its own has this one too.
 fn name(program: &mut Program, entry: Address, register: &str) {
     let name = format!("__i686.get_pc_thunk.{register}");
     let Some(symbol) = program.functions.at(entry).map(|f| f.symbol) else { return };
@@ -40,7 +39,7 @@ fn name(program: &mut Program, entry: Address, register: &str) {
             s.name = name.into();
             s.source = SourceType::Analysis;
         });
-    } else if *known != *name && !matches!(register, "di" | "bp") {
+    } else if *known != *name {
         program.add_label(entry, &name, SymbolId::GLOBAL, SourceType::Analysis);
     }
 }
@@ -56,7 +55,8 @@ fn find_named(program: &mut Program, language: &Language) {
     }
 }
 
-/// The register that a function loads its return address into, if it does nothing else.
+/// The register that a function loads its return address into, if it does nothing else. Ghidra knows
+/// those for EDI and EBP by their names alone.
 fn register(program: &Program, entry: Address) -> Option<&'static str> {
     let [0x8b, operand, 0x24, 0xc3] = program.memory.read_array::<4>(entry)? else { return None };
     match operand {
@@ -64,9 +64,7 @@ fn register(program: &Program, entry: Address) -> Option<&'static str> {
         0x0c => Some("cx"),
         0x14 => Some("dx"),
         0x1c => Some("bx"),
-        0x2c => Some("bp"),
         0x34 => Some("si"),
-        0x3c => Some("di"),
         _ => None,
     }
 }
@@ -79,12 +77,13 @@ mod tests {
     #[test]
     fn only_a_plain_load_of_the_return_address_counts() {
         let mut program = Program::new(ProgramInfo::default(), false, DataOrganization::default());
-        let bytes = [0x8b, 0x1c, 0x24, 0xc3, 0x8b, 0x5c, 0x24, 0xc3];
+        let bytes = [0x8b, 0x1c, 0x24, 0xc3, 0x8b, 0x5c, 0x24, 0xc3, 0x8b, 0x3c, 0x24, 0xc3];
         let source =
             BlockSource::Bytes { bytes: bytes.as_slice().into(), offset: 0, length: bytes.len() };
         let block = MemoryBlock::new(".text", Address::ram(0x1000), bytes.len() as u64, source);
         program.memory.add_block(block).unwrap();
         assert_eq!(register(&program, Address::ram(0x1000)), Some("bx"));
         assert_eq!(register(&program, Address::ram(0x1004)), None);
+        assert_eq!(register(&program, Address::ram(0x1008)), None, "into EDI: known by name alone");
     }
 }
