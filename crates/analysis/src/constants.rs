@@ -33,15 +33,12 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     let functions: Vec<Arc<Function>> =
         snapshot.functions.iter().filter(|f| f.entry.space == SpaceId::RAM).cloned().collect();
     follow_functions(analysis, &machine, &snapshot, &functions)?;
-    follow_outside(analysis, &machine, &snapshot, |_| true);
-    if machine.family == Family::X86 {
-        scalars::refer(analysis.program, analysis.language, |_| true);
-    }
+    follow_alone(analysis, &machine, &snapshot, || snapshot.listing.instructions.iter());
     Ok(())
 }
 
 /// Follows functions that were made since the pass ran, and instructions without a function that
-/// were not among the `known` ones.
+/// were not among the `known` ones. Cost: linear in the code of those, the functions aside.
 pub(crate) fn run_on(
     analysis: &mut Analysis<'_>,
     entries: &[Address],
@@ -57,10 +54,10 @@ pub(crate) fn run_on(
         .cloned()
         .collect();
     follow_functions(analysis, &machine, &snapshot, &functions)?;
-    follow_outside(analysis, &machine, &snapshot, |at| !known.contains_key(&at));
-    if machine.family == Family::X86 {
-        scalars::refer(analysis.program, analysis.language, |at| !known.contains_key(&at));
-    }
+    follow_alone(analysis, &machine, &snapshot, || {
+        let changes = snapshot.listing.instructions.changes(known);
+        changes.filter(|change| change.before.is_none()).filter_map(|c| Some((c.key, c.after?)))
+    });
     Ok(())
 }
 
@@ -87,18 +84,22 @@ fn forget_callers(program: &mut Program, machine: &Machine, new: &[Address]) -> 
     callers.into_iter().collect()
 }
 
-/// Follows the code that belongs to no function, as far as it is wanted.
-fn follow_outside(
+/// What instructions tell by themselves, and those together that belong to no function. Cost: linear
+/// in the instructions.
+fn follow_alone<'a, I: Iterator<Item = (&'a Address, &'a Instruction)>>(
     analysis: &mut Analysis<'_>,
     machine: &Machine,
     snapshot: &Program,
-    wanted: impl Fn(Address) -> bool,
+    instructions: impl Fn() -> I,
 ) {
-    let rest = outside_functions(snapshot, wanted);
+    let rest = outside_functions(snapshot, instructions());
     if !rest.is_empty() {
         let reader = CodeReader::new(analysis.language);
         let facts = Follower::new(snapshot, machine, reader).follow_rest(&rest);
         store_references(analysis.program, &facts);
+    }
+    if machine.family == Family::X86 {
+        scalars::refer(analysis.program, analysis.language, instructions());
     }
 }
 
@@ -118,12 +119,15 @@ fn follow_functions(
     Ok(())
 }
 
-/// The code that belongs to no function, as far as it is wanted.
-fn outside_functions(program: &Program, wanted: impl Fn(Address) -> bool) -> AddressSet {
+/// The code of some instructions, in order, that belong to no function.
+fn outside_functions<'a>(
+    program: &Program,
+    instructions: impl Iterator<Item = (&'a Address, &'a Instruction)>,
+) -> AddressSet {
     let mut rest = AddressSet::new();
     let mut run: Option<AddressRange> = None;
-    for (at, instruction) in program.listing.instructions.iter() {
-        if !wanted(*at) || program.functions.containing(*at).is_some() {
+    for (at, instruction) in instructions {
+        if program.functions.containing(*at).is_some() {
             continue;
         }
         let Some(range) = AddressRange::with_length(*at, u64::from(instruction.length)) else {

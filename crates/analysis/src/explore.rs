@@ -18,7 +18,7 @@ use program::{
     Address, AddressRange, FlowOverride, FlowType, Instruction, Program, SourceType, SpaceId,
 };
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Instructions in the gap behind a call that are decoded.
 const GAP: usize = 16;
@@ -54,11 +54,21 @@ struct Path {
 #[derive(Debug, Default)]
 pub(crate) struct Explored {
     /// Entries of functions found, and whether each returns.
-    pub(crate) functions: BTreeMap<u64, bool>,
+    pub(crate) functions: HashMap<u64, bool>,
     /// Those of them that an earlier descent explored.
-    pub(crate) known: BTreeSet<u64>,
+    known: HashSet<u64>,
     /// Computed jumps whose destinations are unknown, with their function.
     pub(crate) open_jumps: Vec<(u64, u64)>,
+}
+
+impl Explored {
+    /// The functions that no earlier descent explored, in order, and whether each returns.
+    pub(crate) fn fresh(&self) -> Vec<(u64, bool)> {
+        let all = self.functions.iter().filter(|(entry, _)| !self.known.contains(entry));
+        let mut fresh: Vec<(u64, bool)> = all.map(|(entry, returns)| (*entry, *returns)).collect();
+        fresh.sort_unstable();
+        fresh
+    }
 }
 
 /// The descent over one program.

@@ -154,14 +154,15 @@ fn starts(program: &Program) -> Vec<(u64, u8)> {
 /// Makes functions of the entries found, with their bodies; those that are there keep the bodies
 /// they have unless they are among the changed ones. Cost: linear in the code of the others.
 pub(crate) fn define(program: &mut Program, explored: &Explored, changed: Option<&HashSet<u64>>) {
-    shorten(program, explored);
-    for (entry, returns) in &explored.functions {
-        let address = Address::ram(*entry);
-        if explored.known.contains(entry) || !program.listing.instructions.contains_key(&address) {
+    let fresh = explored.fresh();
+    shorten(program, explored, &fresh);
+    for (entry, returns) in fresh {
+        let address = Address::ram(entry);
+        if !program.listing.instructions.contains_key(&address) {
             continue;
         }
         let is_new = program.functions.at(address).is_none_or(|f| f.body.is_empty());
-        if is_new || changed.is_none_or(|changed| changed.contains(entry)) {
+        if is_new || changed.is_none_or(|changed| changed.contains(&entry)) {
             put_body(program, explored, address);
         }
         if !returns {
@@ -185,10 +186,10 @@ fn put_body(program: &mut Program, explored: &Explored, entry: Address) {
 }
 
 /// Takes out of known functions what belongs to new ones that start inside of them.
-fn shorten(program: &mut Program, explored: &Explored) {
-    let fresh = explored.functions.keys().filter(|entry| !explored.known.contains(entry));
+fn shorten(program: &mut Program, explored: &Explored, fresh: &[(u64, bool)]) {
     let owners: BTreeSet<Address> = fresh
-        .map(|entry| Address::ram(*entry))
+        .iter()
+        .map(|(entry, _)| Address::ram(*entry))
         .filter_map(|at| Some(program.functions.containing(at)?.entry).filter(|owner| *owner != at))
         .collect();
     for owner in owners {

@@ -21,16 +21,20 @@ const MASKS: [u64; 9] = [
     0xff00_0000,
 ];
 
-/// Adds references for such numbers where the operand has none yet. Cost: linear in the code;
-/// only wanted instructions that hold a number within memory are looked at closely.
-pub(crate) fn refer(program: &mut Program, language: &Language, wanted: impl Fn(Address) -> bool) {
+/// Adds references for such numbers where the operand has none yet. Cost: linear in the instructions;
+/// only those that hold a number within memory are looked at closely.
+pub(crate) fn refer<'a>(
+    program: &mut Program,
+    language: &Language,
+    instructions: impl Iterator<Item = (&'a Address, &'a Instruction)>,
+) {
     let Some((low, high)) = program.memory.bounds().filter(|(low, _)| low.offset != 0) else {
         return;
     };
     let mut reader = CodeReader::new(language);
     let mut found: Vec<(Address, Address, RefType, i8)> = Vec::new();
-    for (at, instruction) in program.listing.instructions.iter() {
-        if !wanted(*at) || !holds_address(program, *at, instruction, low.offset, high.offset) {
+    for (at, instruction) in instructions {
+        if !holds_address(program, *at, instruction, low.offset, high.offset) {
             continue;
         }
         let context = reader.context(instruction.mode);
