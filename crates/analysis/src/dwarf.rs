@@ -2,12 +2,13 @@
 //!
 //! Every entry is looked at a bounded number of times.
 
-mod around;
 mod base_types;
+mod comments;
 mod functions;
 mod load;
 mod members;
 mod names;
+mod namespaces;
 mod registry;
 mod sections;
 mod separate;
@@ -20,7 +21,6 @@ mod units;
 mod variables;
 
 use crate::pass::{Analysis, Stopped};
-use around::Around;
 use decompiler::Language;
 use gimli::{DebuggingInformationEntry, Dwarf, EndianSlice, EntriesTreeNode, RunTimeEndian};
 use load::{Loaded, Sections};
@@ -104,7 +104,7 @@ fn read_units(
         types.import(analysis.program);
         let Ok(mut tree) = opened.unit.entries_tree(None) else { continue };
         let Ok(root) = tree.root() else { continue };
-        walk(analysis.program, language, types, root, &mut Vec::new());
+        walk(analysis.program, language, types, root, 0);
     }
     if let Some(types) = types {
         *registry = types.registry;
@@ -118,25 +118,18 @@ fn walk<'a>(
     language: &Language,
     types: &mut Types<'_, 'a>,
     node: EntriesTreeNode<'_, '_, '_, Bytes<'a>>,
-    around: &mut Vec<Around>,
+    depth: usize,
 ) {
-    if around.len() > DEEPEST {
+    if depth > DEEPEST {
         return;
     }
     match node.entry().tag() {
         gimli::DW_TAG_subprogram => functions::define(program, language, types, node.entry()),
-        gimli::DW_TAG_variable => variables::define(program, types, node.entry(), around),
+        gimli::DW_TAG_variable => variables::define(program, types, node.entry()),
         _ => {}
     }
-    let inner = match node.entry().tag() {
-        gimli::DW_TAG_subprogram => Around::function(program, types, node.entry()),
-        gimli::DW_TAG_lexical_block => around.last_mut().and_then(Around::next_block),
-        _ => None,
-    };
-    around.push(inner.unwrap_or_default());
     let mut children = node.children();
     while let Ok(Some(child)) = children.next() {
-        walk(program, language, types, child, around);
+        walk(program, language, types, child, depth + 1);
     }
-    around.pop();
 }

@@ -518,3 +518,102 @@ fn a_block_begins_where_its_first_range_does_be_it_empty() {
     let theirs: Vec<(String, String)> = theirs.map(|c| (c.address, c.text)).collect();
     assert_eq!(ours, theirs);
 }
+
+/// What functions of `meter.cc` are called, with the namespaces they are in.
+fn qualified(program: &Program) -> BTreeMap<String, engine::program::Address> {
+    let functions = program.functions.iter();
+    let named = functions.filter_map(|f| Some((program.symbols.get(f.symbol)?, f.entry)));
+    named
+        .map(|(symbol, entry)| {
+            let mut path = program.symbols.path(symbol.parent);
+            path.push(symbol.name.clone());
+            (path.join("::"), entry)
+        })
+        .collect()
+}
+
+fn meter() -> std::sync::Arc<Program> {
+    analysed(&testkit::fixture("../debug/meter"))
+}
+
+fn plate(program: &Program, at: engine::program::Address) -> Option<&str> {
+    program.comments.get(&(at, engine::program::CommentKind::Plate)).map(|text| &**text)
+}
+
+#[test]
+fn functions_are_named_as_they_were_declared() {
+    let program = meter();
+    let names = qualified(&program);
+    for expected in ["box::Shelf<long_int,_4>::at", "box::weigh<char,_2>", "fold", "parted"] {
+        assert!(names.contains_key(expected), "{expected}: {names:?}");
+    }
+    let hidden = names.keys().find(|name| name.ends_with("::Meter::tick"));
+    assert!(hidden.is_some_and(|name| name.starts_with("anon_unknown.dwarf_")), "{names:?}");
+    let lambda = names.keys().find(|name| name.ends_with("::operator()"));
+    assert!(lambda.is_some_and(|name| name.starts_with("fold::anon_struct_4_1_")), "{names:?}");
+    // The linker's name is kept, what it was read as is not.
+    let weigh = names["box::weigh<char,_2>"];
+    let there: BTreeSet<&str> = program.symbols.at(weigh).map(|(_, s)| &*s.name).collect();
+    assert_eq!(there, BTreeSet::from(["_ZN3box5weighIcLi2EEEiT_", "weigh<char,_2>"]));
+    assert_eq!(plate(&program, weigh), Some("DWARF original name: weigh<char, 2>"));
+}
+
+#[test]
+fn variables_are_named_as_they_were_declared() {
+    let program = meter();
+    let primary = |name: &str| {
+        let mut named = program.symbols.named(name).filter(|(_, s)| s.primary);
+        let (_, symbol) = named.next().unwrap_or_else(|| panic!("no {name}"));
+        program.symbols.path(symbol.parent).join("::")
+    };
+    assert_eq!(primary("made"), "box::Shelf<long_int,_4>");
+    assert_eq!(primary("folds"), "fold");
+    assert!(primary("spare").starts_with("anon_unknown.dwarf_"), "{}", primary("spare"));
+}
+
+#[test]
+fn the_object_of_a_lambda_is_this() {
+    let program = meter();
+    let names = qualified(&program);
+    let (_, lambda) = names.iter().find(|(name, _)| name.ends_with("operator()")).expect("one");
+    let function = program.functions.at(*lambda).expect("known");
+    assert_eq!(function.signature.convention.as_deref(), Some("__thiscall"));
+    let first = function.signature.parameters.first().expect("it has parameters");
+    assert!(first.automatic && &*first.name == "this", "{first:?}");
+    let text = plate(&program, *lambda).expect("a comment");
+    assert!(text.starts_with("DWARF original prototype: int operator()("), "{text}");
+    assert!(text.ends_with(" * __closure, int k)"), "{text}");
+}
+
+#[test]
+fn a_function_declared_so_never_returns() {
+    let program = meter();
+    let names = qualified(&program);
+    assert!(program.functions.at(names["leave"]).expect("known").no_return);
+    assert!(!program.functions.at(names["measure"]).expect("known").no_return);
+}
+
+#[test]
+fn the_parts_of_a_function_are_told() {
+    let program = meter();
+    let entry = qualified(&program)["parted"];
+    let cold = program.symbols.named("_Z6partedi.cold").next().expect("a part").1.address;
+    let (at, apart) = (entry.offset, cold.offset);
+    let expected = format!(
+        "DWARF func body range[0]: {{@address {apart:#x} {apart:08x}}} (25 bytes)\n\
+         DWARF func body range[1]: {{@address {at:#x} {at:08x}}} (16 bytes)\n\
+         DWARF: {{@address {at:#x} parted}} disjoint block 1"
+    );
+    assert_eq!(plate(&program, entry), Some(&*expected));
+}
+
+#[test]
+fn parameters_without_names_are_called_after_their_place() {
+    let program = meter();
+    let path = program.types.named("measure").find_map(|id| {
+        let kind = &program.types.get(id)?.kind;
+        let TypeKind::Function(kind) = kind else { return None };
+        Some(kind.parameters.iter().map(|p| p.name.to_string()).collect::<Vec<_>>())
+    });
+    assert_eq!(path.expect("a prototype"), ["n", "param_1"]);
+}

@@ -2,13 +2,13 @@
 
 use super::types::Types;
 use super::units::Place;
-use super::{Bytes, DEEPEST, Entry, variables};
+use super::{Bytes, DEEPEST, Entry, comments, variables};
 use crate::debug_information::{FunctionShape, ToldFunction, unused};
 use decompiler::Language;
 use gimli::{EntriesTreeNode, Operation};
 use program::{
     Address, AddressSet, CommentKind, Function, Program, SourceType, Symbol, SymbolId, SymbolKind,
-    TypeId, TypeKind,
+    TypeId,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -27,12 +27,25 @@ struct Variable {
 }
 
 /// A parameter as it was written.
-struct Written {
+pub(super) struct Written {
     name: String,
-    data_type: TypeId,
+    pub(super) data_type: TypeId,
     artificial: bool,
+    /// Entries before its own inside of the function.
+    position: usize,
+    at: Place,
     /// The entry that its entry stands for.
     stands_for: Option<Place>,
+}
+
+impl Written {
+    /// Its name, or one after its place.
+    pub(super) fn told_name(&self) -> String {
+        match &*self.name {
+            "" => format!("param_{}", self.position),
+            name => name.to_owned(),
+        }
+    }
 }
 
 /// A block of a function.
@@ -52,17 +65,20 @@ struct Block {
 
 /// What the entries below a function say.
 #[derive(Default)]
-struct Content {
-    parameters: Vec<Written>,
-    this: Option<TypeId>,
+pub(super) struct Content {
+    pub(super) parameters: Vec<Written>,
+    /// The object that a method belongs to, by the name it was given.
+    pub(super) this: Option<Written>,
     /// What a function of Go gives back, which it declares among its parameters.
     results: Vec<TypeId>,
-    varargs: bool,
+    pub(super) varargs: bool,
     variables: Vec<Variable>,
     /// Where parameters lie on the stack: offset and bytes.
     taken: Vec<(i64, u32)>,
     /// Lines about variables without a place, by where their block begins.
     unplaced: BTreeMap<Address, String>,
+    /// Entries right inside of the function that were looked at.
+    seen: usize,
 }
 
 /// Gives the function at the place of an entry its prototype and variables.
@@ -83,29 +99,30 @@ pub(super) fn define<'a>(
     let whole = Block { function: at, stated, at: Some(at), base, outermost: true };
     types.source.clone().children(entry, |child| {
         collect(program, types, child, &mut content, whole, 0);
+        content.seen += 1;
         true
     });
     complete(program, types, entry, &mut content);
-    take_this(&mut content);
+    take_this(types, entry, &mut content);
     let void = program.types.builtin("void");
     let returned = types.of(program, entry);
     let returned = returned.or_else(|| first_result(program, &content)).unwrap_or(void);
-    if let Some(this) = content.this {
-        name_class(program, &function, this);
+    let prototype = content.this.as_ref().map(|_| {
         let name = types.source.name(entry).unwrap_or_default();
-        note_prototype(program, at, &name, returned, &content);
-    } else {
-        // What the linker's name says stands in the prototype.
-        program.comments.remove(&(at, CommentKind::Plate));
-    }
+        comments::prototype(program, &name, returned, &content)
+    });
+    comments::note(program, types, entry, at, prototype);
     add_type(program, types, entry, returned, &content);
-    let convention = match (content.this, content.parameters.is_empty()) {
+    let convention = match (&content.this, content.parameters.is_empty()) {
         (Some(_), _) if language.convention("__thiscall").is_some() => Some("__thiscall"),
         (_, false) => language.default_convention(),
         _ => None,
     };
     let hidden = types.returned.by_pointer(program, language, convention, returned);
     apply(program, &function, content, returned, convention, hidden);
+    if types.source.flag(entry, gimli::DW_AT_noreturn) {
+        program.functions.edit(at, |f| f.no_return = true);
+    }
     name_function(program, types, &function, entry);
 }
 
@@ -122,18 +139,12 @@ fn add_type<'a>(
     if naming.anonymous || naming.name.is_empty() {
         return;
     }
-    let this = content.this.map(|this| ("this".to_owned(), this)).into_iter();
-    let written = content.parameters.iter().enumerate().map(|(index, parameter)| {
-        let name = match &*parameter.name {
-            "" => format!("param_{index}"),
-            name => name.to_owned(),
-        };
-        (name, parameter.data_type)
-    });
+    let this = content.this.iter().map(|this| ("this".to_owned(), this.data_type));
+    let written = content.parameters.iter().map(|p| (p.told_name(), p.data_type));
     let shape = FunctionShape {
         returned,
         parameters: this.chain(written).collect(),
-        convention: content.this.map(|_| "__thiscall".into()),
+        convention: content.this.as_ref().map(|_| "__thiscall".into()),
         varargs: content.varargs,
     };
     let category = types.category_of_function(at, &naming);
@@ -158,31 +169,28 @@ fn function_at(program: &mut Program, at: Address) -> Option<Arc<Function>> {
     (is_code && is_free).then(|| program.add_function(at, AddressSet::new()))
 }
 
-/// Names a function as it was written, unless its symbol says more: that keeps the name of a part
-/// or a copy of a function that the compiler made up as a second one.
+/// Names a function as it was written, whatever the linker calls it.
 fn name_function<'a>(
     program: &mut Program,
-    types: &Types<'_, 'a>,
+    types: &mut Types<'_, 'a>,
     function: &Function,
     entry: &Entry<'_, 'a>,
 ) {
     let Some(symbol) = program.symbols.get(function.symbol).cloned() else { return };
-    let is_linked = [gimli::DW_AT_linkage_name, gimli::DW_AT_MIPS_linkage_name]
-        .into_iter()
-        .any(|name| types.source.attribute(entry, name).is_some());
-    if !symbol.name.is_empty() && (is_linked || symbol.parent != SymbolId::GLOBAL) {
+    let Some(name) = types.source.name(entry) else { return };
+    if symbol.source == SourceType::UserDefined {
         return;
     }
-    let Some(name) = types.source.name(entry).filter(|name| **name != *symbol.name) else { return };
-    rename(program, function.symbol, &symbol, &name);
+    let place = Place { unit: types.source.here.number, offset: entry.offset() };
+    let parent = types.namespace_of(program, place);
+    rename(program, function.symbol, &symbol, &name, parent);
 }
 
 /// Gives a function's symbol a name, which no label beside it bears then. What it was called before
-/// stays as a label.
-fn rename(program: &mut Program, id: SymbolId, before: &Symbol, name: &str) {
-    let is_double = |s: &Symbol| {
-        s.kind == SymbolKind::Label && *s.name == *name && s.parent == SymbolId::GLOBAL
-    };
+/// stays as a label, if that was not only read out of the linker's name.
+fn rename(program: &mut Program, id: SymbolId, before: &Symbol, name: &str, parent: SymbolId) {
+    let is_double =
+        |s: &Symbol| s.kind == SymbolKind::Label && *s.name == *name && s.parent == parent;
     let there = program.symbols.at(before.address);
     let doubles: Vec<SymbolId> = there.filter(|(_, s)| is_double(s)).map(|(id, _)| id).collect();
     for double in doubles {
@@ -190,11 +198,12 @@ fn rename(program: &mut Program, id: SymbolId, before: &Symbol, name: &str) {
     }
     program.symbols.edit(id, |s| {
         s.name = name.into();
-        s.parent = SymbolId::GLOBAL;
+        s.parent = parent;
         s.source = SourceType::Imported;
     });
-    if !before.name.is_empty() {
-        program.add_label(before.address, &before.name, SymbolId::GLOBAL, before.source);
+    let is_same = *before.name == *name && before.parent == parent;
+    if !is_same && !before.name.is_empty() && before.source == SourceType::Imported {
+        program.add_label(before.address, &before.name, before.parent, before.source);
     }
 }
 
@@ -210,6 +219,7 @@ fn complete<'a>(
     let Some(at) = types.source.units.place(&types.source.here, &value) else { return };
     let mut ordered: Vec<Written> = Vec::new();
     types.within(at, |types, original| {
+        let mut position = 0;
         types.source.clone().children(original, |child| {
             let entry = child.entry();
             if entry.tag() == gimli::DW_TAG_formal_parameter {
@@ -217,9 +227,10 @@ fn complete<'a>(
                 let known = content.parameters.iter().position(|p| p.stands_for == Some(place));
                 ordered.push(match known {
                     Some(index) => content.parameters.remove(index),
-                    None => written(program, types, entry),
+                    None => written(program, types, entry, position),
                 });
             }
+            position += 1;
             ordered.len() < MOST
         });
     });
@@ -228,41 +239,13 @@ fn complete<'a>(
 }
 
 /// Takes the object that a method belongs to out of its parameters.
-fn take_this(content: &mut Content) {
-    if content.parameters.first().is_some_and(|p| p.artificial && p.name == "this") {
-        content.this = Some(content.parameters.remove(0).data_type);
+fn take_this<'a>(types: &Types<'_, 'a>, entry: &Entry<'_, 'a>, content: &mut Content) {
+    let Some(first) = content.parameters.first() else { return };
+    let pointed = types.source.object(entry);
+    let is_pointed = pointed.is_some_and(|at| first.at == at || first.stands_for == Some(at));
+    if first.artificial || first.name == "this" || is_pointed {
+        content.this = Some(content.parameters.remove(0));
     }
-}
-
-/// Spells the class of a method as the debug information does.
-fn name_class(program: &mut Program, function: &Function, this: TypeId) {
-    let Some(TypeKind::Pointer(Some(class))) = program.types.get(this).map(|t| t.kind.clone())
-    else {
-        return;
-    };
-    let name = program.types.name(class).to_owned();
-    let Some(parent) = program.symbols.get(function.symbol).map(|s| s.parent) else { return };
-    let known = program.symbols.get(parent).map(|s| s.name.to_string()).unwrap_or_default();
-    if known != name && known == name.replace(",_", ",") {
-        program.symbols.edit(parent, |s| s.name = name.into());
-    }
-}
-
-/// The prototype as it was written, hidden parameters among the others.
-fn note_prototype(
-    program: &mut Program,
-    at: Address,
-    name: &str,
-    returned: TypeId,
-    content: &Content,
-) {
-    let this = content.this.map(|id| format!("{} this", program.types.name(id)));
-    let others = content.parameters.iter();
-    let others = others.map(|p| format!("{} {}", program.types.name(p.data_type), p.name));
-    let all: Vec<String> = this.into_iter().chain(others).collect();
-    let returned = program.types.name(returned);
-    let text = format!("DWARF original prototype: {returned} {name}({})", all.join(", "));
-    program.comments.insert((at, CommentKind::Plate), text.into());
 }
 
 /// What offsets from the frame are counted from, as seen from the stack pointer at entry.
@@ -345,12 +328,19 @@ fn collect<'a>(
     }
 }
 
-fn written<'a>(program: &mut Program, types: &mut Types<'_, 'a>, entry: &Entry<'_, 'a>) -> Written {
+fn written<'a>(
+    program: &mut Program,
+    types: &mut Types<'_, 'a>,
+    entry: &Entry<'_, 'a>,
+    position: usize,
+) -> Written {
     let undefined = program.types.undefined(program.types.organization().pointer);
     Written {
         data_type: types.of(program, entry).unwrap_or(undefined),
         name: types.source.name(entry).unwrap_or_default(),
         artificial: types.source.flag(entry, gimli::DW_AT_artificial),
+        position,
+        at: Place { unit: types.source.here.number, offset: entry.offset() },
         stands_for: types.source.original(entry),
     }
 }
@@ -362,7 +352,7 @@ fn parameter<'a>(
     content: &mut Content,
     block: Block,
 ) {
-    let written = written(program, types, entry);
+    let written = written(program, types, entry, content.seen);
     if types.source.flag(entry, gimli::DW_AT_variable_parameter) && types.source.is_go() {
         return content.results.push(written.data_type);
     }
@@ -446,7 +436,7 @@ fn apply(
     if hidden {
         automatic.push(("__return_storage_ptr__", program.types.pointer_to(returned)));
     }
-    automatic.extend(this.map(|this| ("this", this)));
+    automatic.extend(this.map(|this| ("this", this.data_type)));
     program.types.mark_used(returned);
     let mut names = HashSet::new();
     let mut locals: Vec<(String, TypeId, i64, u32)> = Vec::new();
@@ -479,7 +469,7 @@ mod tests {
         }
         let function = program.add_function(at, AddressSet::new());
         let before = program.symbols.get(function.symbol).expect("a symbol").clone();
-        rename(&mut program, function.symbol, &before, "helper");
+        rename(&mut program, function.symbol, &before, "helper", SymbolId::GLOBAL);
         let all = program.symbols.at(at);
         let mut all: Vec<(String, SymbolKind)> =
             all.map(|(_, s)| (s.name.to_string(), s.kind)).collect();

@@ -56,7 +56,7 @@ impl Outline {
             depth = (depth + delta).max(0);
             around.truncate(depth as usize);
             let at = entry.offset();
-            if around.len() > 1 && (is_type(entry.tag()) || is_container(entry.tag())) {
+            if around.len() > 1 && has_namespace(entry.tag()) {
                 let inside = around.last().map(|parent| (at, parent.at));
                 outline.parents.extend(inside);
             }
@@ -150,11 +150,31 @@ pub(super) fn is_type(tag: DwTag) -> bool {
         )
 }
 
-fn is_composite(tag: DwTag) -> bool {
+pub(super) fn is_composite(tag: DwTag) -> bool {
     matches!(
         tag,
         gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type
     )
+}
+
+/// Whether it matters what is around an entry.
+fn has_namespace(tag: DwTag) -> bool {
+    is_type(tag) || is_container(tag) || tag == gimli::DW_TAG_variable
+}
+
+/// The names of namespaces that are each behind a slash.
+pub(super) fn path(namespace: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut rest = namespace.chars();
+    while let Some(c) = rest.next() {
+        match (c, names.last_mut()) {
+            ('/', _) => names.push(String::new()),
+            ('\\', Some(name)) if rest.as_str().starts_with('/') => name.extend(rest.next()),
+            (c, Some(name)) => name.push(c),
+            (c, None) => names.push(c.into()),
+        }
+    }
+    names
 }
 
 /// Whether what is inside of an entry is in a namespace of its own.
@@ -288,6 +308,13 @@ impl<'a> Types<'_, 'a> {
             name.push_str(&own);
         }
         (name, owner.full().into())
+    }
+
+    /// The entry around the declaration of one, unless that is the whole unit.
+    pub(super) fn around(&self, at: Place) -> Option<Place> {
+        let source = self.source_of(at)?;
+        let entry = source.here.unit.entry(at.offset).ok()?;
+        self.parent(source.declaration(at, &entry))
     }
 
     /// The entry around one, unless that is the whole unit.

@@ -2,7 +2,7 @@
 
 use super::units::{Opened, Place, Units};
 use super::{Bytes, Entry};
-use gimli::{AttributeValue, DwAt, EntriesTreeNode, Expression, Operation};
+use gimli::{AttributeValue, DwAt, EntriesTreeNode, Expression, Operation, Range};
 use program::Address;
 use std::rc::Rc;
 
@@ -123,6 +123,11 @@ impl<'u, 'a> Source<'u, 'a> {
         self.units.place(&self.here, &value)
     }
 
+    /// The parameter of a method that is the object.
+    pub(super) fn object(&self, entry: &Entry<'_, 'a>) -> Option<Place> {
+        self.place(&self.attribute(entry, gimli::DW_AT_object_pointer)?)
+    }
+
     pub(super) fn number(&self, entry: &Entry<'_, 'a>, name: DwAt) -> Option<u64> {
         self.attribute(entry, name).and_then(|found| found.value.udata_value())
     }
@@ -137,20 +142,20 @@ impl<'u, 'a> Source<'u, 'a> {
         self.here.dwarf().attr_address(&self.here.unit, value).ok().flatten()
     }
 
-    /// Where the ranges of an entry's code begin, as the file says it, in its order.
-    fn stated_starts(&self, entry: &Entry<'_, 'a>) -> Vec<u64> {
-        if let Some(low) = self.low(entry) {
-            return vec![low];
+    /// The ranges of an entry's code, as the file says them, in its order.
+    pub(super) fn stated_ranges(&self, entry: &Entry<'_, 'a>) -> Vec<Range> {
+        if let Some(only) = self.stated_range(entry) {
+            return vec![only];
         }
         let Ok(Some(value)) = entry.attr_value(gimli::DW_AT_ranges) else { return Vec::new() };
         let ranges = self.here.dwarf().attr_ranges(&self.here.unit, value);
         let Ok(Some(mut ranges)) = ranges else { return Vec::new() };
         let ranges = std::iter::from_fn(|| ranges.next().ok().flatten()).take(RANGES);
-        ranges.filter(|range| range.begin < range.end).map(|range| range.begin).collect()
+        ranges.filter(|range| range.begin < range.end).collect()
     }
 
-    /// Where the only range of an entry's code begins.
-    fn low(&self, entry: &Entry<'_, 'a>) -> Option<u64> {
+    /// The only range of an entry's code.
+    fn stated_range(&self, entry: &Entry<'_, 'a>) -> Option<Range> {
         let low = self.address(entry.attr_value(gimli::DW_AT_low_pc).ok()??)?;
         let high = match entry.attr_value(gimli::DW_AT_high_pc).ok()?? {
             AttributeValue::Addr(_) | AttributeValue::DebugAddrIndex(_) => {
@@ -158,20 +163,20 @@ impl<'u, 'a> Source<'u, 'a> {
             }
             size => low.checked_add(size.udata_value()?)?,
         };
-        (low < high).then_some(low)
+        (low < high).then_some(Range { begin: low, end: high })
     }
 
     /// Where the code of a function or a block begins, as the file says it: other parts of it may
     /// lie before.
     pub(super) fn stated_start(&self, entry: &Entry<'_, 'a>) -> Option<u64> {
-        self.stated_starts(entry).first().copied()
+        self.stated_ranges(entry).first().map(|range| range.begin)
     }
 
     /// Where a block begins: compilers put an empty range first to say that it holds from there on,
     /// before its own code.
     pub(super) fn block_start(&self, entry: &Entry<'_, 'a>) -> Option<Address> {
-        let stated = match self.low(entry) {
-            Some(low) => low,
+        let stated = match self.stated_range(entry) {
+            Some(range) => range.begin,
             None => self.first_range(entry.attr_value(gimli::DW_AT_ranges).ok()??)?,
         };
         Some(self.shifted(stated))
@@ -202,7 +207,8 @@ impl<'u, 'a> Source<'u, 'a> {
 
     /// The lowest place of an entry's code.
     pub(super) fn lowest(&self, entry: &Entry<'_, 'a>) -> Option<Address> {
-        self.stated_starts(entry).into_iter().min().map(|start| self.shifted(start))
+        let lowest = self.stated_ranges(entry).into_iter().map(|range| range.begin).min();
+        lowest.map(|start| self.shifted(start))
     }
 
     /// Where what the file speaks of is in the program.

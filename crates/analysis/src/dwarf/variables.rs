@@ -1,19 +1,15 @@
 //! Global variables out of debug information.
 
-use super::around::{Around, namespace};
+use super::namespaces::forget_readable;
 use super::types::Types;
+use super::units::Place;
 use super::{Bytes, Entry};
 use crate::debug_information::define_data;
 use gimli::Operation;
-use program::{Address, Program, SourceType, SymbolId};
+use program::{Address, CommentKind, Program, SourceType};
 
-/// Gives the place of a variable its type and, if it has none, its name.
-pub(super) fn define<'a>(
-    program: &mut Program,
-    types: &mut Types<'_, 'a>,
-    entry: &Entry<'_, 'a>,
-    around: &[Around],
-) {
+/// Gives the place of a variable its name and type.
+pub(super) fn define<'a>(program: &mut Program, types: &mut Types<'_, 'a>, entry: &Entry<'_, 'a>) {
     let Some(at) = address(types, entry) else { return };
     if !program.memory.contains(at) {
         return;
@@ -22,25 +18,31 @@ pub(super) fn define<'a>(
     if program.types.length(data_type).is_none_or(|length| length == 0) {
         return;
     }
-    if let Some(name) = types.source.name(entry) {
-        name_variable(program, at, &name, around);
-    }
+    name_variable(program, types, at, entry);
     define_data(program, at, data_type);
 }
 
-/// Names a variable that has no symbol, and one of a function, whose symbol bears a number, by
-/// what it is called there.
-fn name_variable(program: &mut Program, at: Address, name: &str, around: &[Around]) {
+/// Names a variable as it was declared, in the namespace that it was declared in: that of a
+/// function has a symbol that bears a number.
+fn name_variable<'a>(
+    program: &mut Program,
+    types: &mut Types<'_, 'a>,
+    at: Address,
+    entry: &Entry<'_, 'a>,
+) {
     let known = program.symbols.primary_at(at).map(|(_, symbol)| symbol.source);
+    let Some(name) = types.source.name(entry) else { return };
     if known == Some(SourceType::UserDefined) {
         return;
     }
-    let inside = namespace(program, around);
-    if known.is_none() || inside.is_some() {
-        let parent = inside.unwrap_or(SymbolId::GLOBAL);
-        let label = program.add_label(at, name, parent, SourceType::Imported);
-        program.symbols.make_primary(label);
+    let place = Place { unit: types.source.here.number, offset: entry.offset() };
+    let parent = types.namespace_of(program, place);
+    if known == Some(SourceType::Analysis) {
+        forget_readable(program, at);
+        program.comments.remove(&(at, CommentKind::Plate));
     }
+    let label = program.add_label(at, &name, parent, SourceType::Imported);
+    program.symbols.make_primary(label);
 }
 
 /// The fixed place of a variable, if it has one.
