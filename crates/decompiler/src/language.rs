@@ -8,16 +8,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ghidra_decompiler::address::Address;
 use ghidra_decompiler::architecture::Architecture;
-use ghidra_decompiler::error::Error;
-use ghidra_decompiler::sleigh_arch::{
-    LanguageDescription, SleighArchitecture, SleighArchitectureHooks, global_language_registry,
-};
+use ghidra_decompiler::sleigh_arch::{LanguageDescription, global_language_registry};
 use ghidra_decompiler::sleighbase::SleighBase;
 use ghidra_decompiler::slghsymbol::{SymbolId, SymbolTable};
 use ghidra_decompiler::space::{SpaceRef, SpaceType};
 use ghidra_decompiler::translate::AddrSpaceManager;
 use ghidra_decompiler::xml::{DocumentStorage, Element, xml_tree};
 
+use crate::architecture::prepare;
 use crate::call_fixup::{self, CallFixups};
 use crate::context::{Context, ContextField};
 use crate::convention::{self, Convention};
@@ -153,25 +151,6 @@ impl Tables {
     }
 }
 
-struct LanguageHooks {
-    sleigh: SleighArchitecture,
-}
-
-impl SleighArchitectureHooks for LanguageHooks {
-    fn sleigh(&self) -> &SleighArchitecture {
-        &self.sleigh
-    }
-
-    fn build_loader(
-        &self,
-        glb: &mut Architecture,
-        _store: &mut DocumentStorage,
-    ) -> ghidra_decompiler::error::Result<()> {
-        glb.loader = Some(Arc::new(NoImage));
-        Ok(())
-    }
-}
-
 type Opened = Mutex<HashMap<(String, String), Language>>;
 
 fn opened() -> &'static Opened {
@@ -212,6 +191,10 @@ impl Language {
     /// The compiler specification id, for instance `gcc`.
     pub fn compiler_spec_id(&self) -> &str {
         &self.tables.compiler
+    }
+
+    pub(crate) fn description(&self) -> &LanguageDescription {
+        &self.tables.description
     }
 
     /// The processor's name, for instance `x86`.
@@ -328,8 +311,9 @@ impl Tables {
             language: language.to_string(),
             reason: reason.to_string(),
         };
-        let mut architecture =
-            architecture(language, compiler).map_err(|error| broken(error.explain()))?;
+        let mut architecture = prepare(&description, compiler, Arc::new(NoImage));
+        let initialized = architecture.init(&mut DocumentStorage::new());
+        initialized.map_err(|error| broken(error.explain()))?;
         let specification = registry
             .find_file(description.get_processor_spec())
             .and_then(|bytes| xml_tree(&bytes).ok());
@@ -395,17 +379,6 @@ impl Tables {
             modes: OnceLock::new(),
         })
     }
-}
-
-/// An architecture without memory, whose tables the language takes over.
-fn architecture(language: &str, compiler: &str) -> Result<Architecture, Error> {
-    let target = format!("{language}:{compiler}");
-    let sleigh = SleighArchitecture::new("language", &target, None);
-    let mut architecture = Architecture::new();
-    architecture.builder = Some(Arc::new(LanguageHooks { sleigh }));
-    architecture.archid = target;
-    architecture.init(&mut DocumentStorage::new())?;
-    Ok(architecture)
 }
 
 fn program_counter_name(specification: &Element) -> Option<&str> {

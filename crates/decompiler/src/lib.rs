@@ -5,6 +5,7 @@
 //! plain value. [`Language`] opens a processor's tables, [`Decoder`] turns bytes into lengths,
 //! flow, p-code and text, [`Decompiler`] turns functions into C.
 
+mod architecture;
 mod cache;
 mod call_fixup;
 mod context;

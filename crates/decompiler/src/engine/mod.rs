@@ -28,10 +28,10 @@ use ghidra_decompiler::error::{Error, Result};
 use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::prettyprint::EmitPrettyPrint;
 use ghidra_decompiler::printc::PrintC;
-use ghidra_decompiler::sleigh_arch::{SleighArchitecture, SleighArchitectureHooks};
 use ghidra_decompiler::xml::DocumentStorage;
 use program::{Address as Place, Function, Program, SpaceId};
 
+use crate::architecture::prepare;
 use crate::language::Language;
 use memory::{MemoryImage, SharedMemory};
 use symbols::Symbols;
@@ -51,24 +51,6 @@ pub(crate) use watch::Stop;
 
 /// Runs after which an engine is thrown away: what it allocates it never reuses.
 const MAX_RUNS: u32 = 2000;
-
-struct EngineHooks {
-    sleigh: SleighArchitecture,
-    memory: Arc<SharedMemory>,
-    watch: Arc<Watch>,
-}
-
-impl SleighArchitectureHooks for EngineHooks {
-    fn sleigh(&self) -> &SleighArchitecture {
-        &self.sleigh
-    }
-
-    fn build_loader(&self, glb: &mut Architecture, _store: &mut DocumentStorage) -> Result<()> {
-        let image = MemoryImage::new(Arc::clone(&self.memory), Arc::clone(&self.watch));
-        glb.loader = Some(Arc::new(image));
-        Ok(())
-    }
-}
 
 /// New functions that an engine for flow is told of one by one: its maps are arrays, and each
 /// function moves all behind it.
@@ -437,15 +419,9 @@ fn open(
     memory: &Arc<SharedMemory>,
     watch: &Arc<Watch>,
 ) -> Result<Architecture> {
-    let target = format!("{}:{}", language.language_id(), language.compiler_spec_id());
-    let hooks = EngineHooks {
-        sleigh: SleighArchitecture::new("program", &target, None),
-        memory: Arc::clone(memory),
-        watch: Arc::clone(watch),
-    };
-    let mut architecture = Architecture::new();
-    architecture.builder = Some(Arc::new(hooks));
-    architecture.archid = target;
+    let image = MemoryImage::new(Arc::clone(memory), Arc::clone(watch));
+    let mut architecture =
+        prepare(language.description(), language.compiler_spec_id(), Arc::new(image));
     architecture.extra_pool_rules.push(Box::new(WatchRule::new(Arc::clone(watch))));
     let mut store = DocumentStorage::new();
     let core = store
