@@ -146,33 +146,39 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let index = self.chunk_of(&key);
         let all = Arc::make_mut(&mut self.all);
-        let Some(index) = index else {
+        let Some(mut index) = index else {
             all.insert(0, key.clone(), vec![(key, value)]);
             self.len = 1;
             return None;
         };
-        let last = index + 1 == all.chunks.len();
         let chunk = Arc::make_mut(&mut all.chunks[index]);
-        match chunk.binary_search_by(|(k, _)| k.cmp(&key)) {
+        let mut at = match chunk.binary_search_by(|(k, _)| k.cmp(&key)) {
             Ok(at) => return Some(std::mem::replace(&mut chunk[at].1, value)),
+            Err(at) => at,
+        };
+        self.len += 1;
+        if chunk.len() >= CHUNK && at == chunk.len() {
             // Ascending fills (the usual bulk load) leave full chunks behind.
-            Err(at) if last && at == chunk.len() && at >= CHUNK => {
-                let mut fresh = Vec::with_capacity(CHUNK);
-                fresh.push((key.clone(), value));
-                all.insert(index + 1, key, fresh);
-            }
-            Err(at) => {
-                if key < all.lows[index] {
-                    all.lows[index] = key.clone();
-                }
-                chunk.insert(at, (key, value));
-                if chunk.len() > CHUNK {
-                    let upper = chunk.split_off(CHUNK / 2);
-                    all.insert(index + 1, upper[0].0.clone(), upper);
-                }
+            all.insert(index + 1, key.clone(), vec![(key, value)]);
+            return None;
+        }
+        if key < all.lows[index] {
+            all.lows[index] = key.clone();
+        }
+        if chunk.len() >= CHUNK {
+            let upper = chunk.split_off(CHUNK / 2);
+            chunk.shrink_to_fit();
+            all.insert(index + 1, upper[0].0.clone(), upper);
+            if at > CHUNK / 2 {
+                (index, at) = (index + 1, at - CHUNK / 2);
             }
         }
-        self.len += 1;
+        let chunk = Arc::make_mut(&mut all.chunks[index]);
+        if chunk.len() == chunk.capacity() {
+            // Doubling would leave a third of all chunks empty.
+            chunk.reserve_exact((chunk.len() / 8).max(4));
+        }
+        chunk.insert(at, (key, value));
         None
     }
 
@@ -186,6 +192,8 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
         if chunk.is_empty() {
             all.chunks.remove(index);
             all.lows.remove(index);
+        } else if chunk.len() < chunk.capacity() / 2 {
+            chunk.shrink_to_fit();
         }
         self.len -= 1;
         Some(value)
@@ -467,6 +475,22 @@ mod tests {
         assert_eq!(snapshot.get(&8), Some(&8));
         assert_eq!(table.get(&7), Some(&700));
         assert_eq!(table.len(), 1999);
+    }
+
+    #[test]
+    fn chunks_hold_little_room_in_reserve() {
+        // A permutation: entries come in no order.
+        let mut table = Table::new();
+        for i in 0..50_000_u64 {
+            table.insert(i * 31_337 % 50_000, i);
+        }
+        let room = |table: &Table<u64, u64>| -> usize {
+            table.all.chunks.iter().map(|chunk| chunk.capacity()).sum()
+        };
+        assert!(room(&table) <= 50_000 * 9 / 8, "{}", room(&table));
+        table.remove_where(.., |key, _| key % 4 != 0);
+        assert_eq!(table.len(), 12_500);
+        assert!(room(&table) <= 12_500 * 2, "{}", room(&table));
     }
 
     #[test]
