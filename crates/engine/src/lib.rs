@@ -8,6 +8,7 @@ mod open;
 mod project;
 mod session;
 mod signature;
+mod worker;
 
 pub use analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus};
 pub use debug_files::identify_pdb;

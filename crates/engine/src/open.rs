@@ -4,6 +4,7 @@
 use crate::Session;
 use crate::debug_files::identify_pdb;
 use crate::project::{Opened, ProjectChoice};
+use crate::worker::Worker;
 use analysis::pdb::{PdbError, check_program};
 use decompiler::Language;
 use loader::{Format, LoadError, LoadOptions};
@@ -121,38 +122,49 @@ impl Session {
     /// Opens a file without analysing it: restores it from its project when there
     /// is one, and loads it otherwise. The file may be a project itself.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Session, OpenError> {
-        let language = |source| OpenError::Language { path: path.to_owned(), source };
-        let bytes = read_file(path)?;
-        if store::is_project(&bytes) && options.load.format != Format::Raw {
-            drop(bytes);
-            let (program, opened) = open_project(path, options)?;
-            return Session::with_project(program, opened).map_err(language);
-        }
-        let sha256 = hex(&Sha256::digest(&bytes));
-        let asked = load_record(options)?;
-        let mut place = Place::of(path, &sha256, options, &asked)?;
-        if let Some(project) = place.project.as_mut().filter(|project| project.exists()) {
-            let (mut program, record) = project.load(Some((&bytes, &sha256)))?;
-            let location = project.path().to_owned();
-            if record.load.file_sha256 != sha256 {
-                return Err(OpenError::OtherContent { path: path.to_owned(), project: location });
-            }
-            check_options(&record.load, &asked, &location)?;
-            let full = absolute(path);
-            if program.info.executable_path != full {
-                Arc::make_mut(&mut program.info).executable_path = full;
-            }
-            let opened = place.opened(options, record.load, Some(record.analysis));
-            return Session::with_project(program, opened).map_err(language);
-        }
-        let program = load(path, bytes, options)?;
-        if options.pdb.is_some() {
-            check_program(&program)?;
-        }
-        let record = LoadRecord { file_sha256: sha256, ..asked };
-        let opened = place.opened(options, record, None);
-        Session::with_project(program, opened).map_err(language)
+        let worker = Worker::default();
+        let (file, options) = (path.to_owned(), options.clone());
+        let (program, opened) = worker.run(move || restore_or_load(&file, &options))?;
+        Session::with_project(program, opened, worker)
+            .map_err(|source| OpenError::Language { path: path.to_owned(), source })
     }
+}
+
+fn restore_or_load(path: &Path, options: &OpenOptions) -> Result<(Program, Opened), OpenError> {
+    let bytes = read_file(path)?;
+    if store::is_project(&bytes) && options.load.format != Format::Raw {
+        drop(bytes);
+        return open_project(path, options);
+    }
+    let sha256 = hex(&Sha256::digest(&bytes));
+    let asked = load_record(options)?;
+    let mut place = Place::of(path, &sha256, options, &asked)?;
+    if let Some(project) = place.project.as_mut().filter(|project| project.exists()) {
+        let (mut program, record) = project.load(Some((&bytes, &sha256)))?;
+        let location = project.path().to_owned();
+        if record.load.file_sha256 != sha256 {
+            return Err(OpenError::OtherContent { path: path.to_owned(), project: location });
+        }
+        check_options(&record.load, &asked, &location)?;
+        let full = absolute(path);
+        if program.info.executable_path != full {
+            Arc::make_mut(&mut program.info).executable_path = full;
+        }
+        open_language(path, &program)?;
+        return Ok((program, place.opened(options, record.load, Some(record.analysis))));
+    }
+    let program = load(path, bytes, options)?;
+    if options.pdb.is_some() {
+        check_program(&program)?;
+    }
+    let record = LoadRecord { file_sha256: sha256, ..asked };
+    Ok((program, place.opened(options, record, None)))
+}
+
+/// The program's language, opened here so that its tables lie in this thread's heap.
+fn open_language(path: &Path, program: &Program) -> Result<Language, OpenError> {
+    Language::open(&program.info.language_id, &program.info.compiler_spec_id)
+        .map_err(|source| OpenError::Language { path: path.to_owned(), source })
 }
 
 /// Loads a file that has no project yet.
@@ -172,9 +184,7 @@ fn load(path: &Path, bytes: Arc<[u8]>, options: &OpenOptions) -> Result<Program,
     // File systems without the time of birth answer the epoch, or earlier.
     info.created = times.0.filter(|born| *born > SystemTime::UNIX_EPOCH).or(times.1);
     info.modified = times.1;
-    let broken = |source| OpenError::Language { path: path.to_owned(), source };
-    let ids = (&program.info.language_id, &program.info.compiler_spec_id);
-    let language = Language::open(ids.0, ids.1).map_err(broken)?;
+    let language = open_language(path, &program)?;
     let says_nothing = HEADERLESS.contains(&&*program.info.executable_format);
     language.add_own_memory(&mut program, says_nothing);
     Ok(program)
@@ -211,8 +221,8 @@ fn open_project(path: &Path, options: &OpenOptions) -> Result<(Program, Opened),
     if !keeps {
         place.project = None;
     }
-    let opened = place.opened(options, record.load, Some(record.analysis));
-    Ok((program, opened))
+    open_language(path, &program)?;
+    Ok((program, place.opened(options, record.load, Some(record.analysis))))
 }
 
 /// Tells when the file that a project was made from is not the same any more.

@@ -3,6 +3,7 @@
 use crate::analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, TaskMonitor};
 use crate::debug_files::Around;
 use crate::project::{Keeping, Opened, from_record};
+use crate::worker::Worker;
 use analysis::Stopped;
 use arc_swap::ArcSwap;
 use decompiler::{Decompilation, Decompiler, Language, LanguageError, Limits};
@@ -42,6 +43,7 @@ struct Inner {
     ended: Condvar,
     cancel: Mutex<Arc<AtomicBool>>,
     keeping: Keeping,
+    worker: Worker,
 }
 
 /// An open program. Clones are handles to the same one.
@@ -70,10 +72,14 @@ impl Session {
 
     /// A session over a program that is already loaded. It has no project.
     pub fn from_program(program: Program) -> Result<Session, LanguageError> {
-        Session::with_project(program, Opened::default())
+        Session::with_project(program, Opened::default(), Worker::default())
     }
 
-    pub(crate) fn with_project(program: Program, opened: Opened) -> Result<Session, LanguageError> {
+    pub(crate) fn with_project(
+        program: Program,
+        opened: Opened,
+        worker: Worker,
+    ) -> Result<Session, LanguageError> {
         let status = opened.restored.as_ref().map_or_else(AnalysisStatus::idle, from_record);
         let language = Language::open(&program.info.language_id, &program.info.compiler_spec_id)?;
         let inner = Inner {
@@ -85,6 +91,7 @@ impl Session {
             status: Mutex::new(status),
             ended: Condvar::new(),
             cancel: Mutex::new(Arc::new(AtomicBool::new(false))),
+            worker,
         };
         Ok(Session { inner: Arc::new(inner) })
     }
@@ -180,8 +187,7 @@ impl Session {
             status.clone()
         };
         let session = self.clone();
-        let thread = std::thread::Builder::new().name("analysis".into()).stack_size(64 << 20);
-        if let Err(error) = thread.spawn(move || session.analyse(passes, cancel)) {
+        if let Err(error) = self.inner.worker.begin(move || session.analyse(passes, cancel)) {
             self.finish(AnalysisState::Failed, Some(format!("no thread: {error}")));
         }
         Ok(status)
