@@ -276,9 +276,10 @@ impl Follower<'_> {
         self.called(index, target, settled);
     }
 
-    /// Whether a computed call goes on in Thumb code: ARM's look at the lowest bit of the pointer.
+    /// Whether a computed call goes on in Thumb code where that is not the default: ARM's look at
+    /// the lowest bit of the pointer.
     fn changes_mode(&mut self, index: usize) -> bool {
-        if self.machine.family != Family::Arm {
+        if self.machine.thumb_mode() != Some(1) {
             return false;
         }
         let lowest = |op: &&PcodeOp| {

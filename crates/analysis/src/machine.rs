@@ -39,6 +39,11 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// The decoding mode of Thumb code.
+    pub(crate) fn thumb_mode(&self) -> Option<u8> {
+        self.language.thumb_mode()
+    }
+
     pub(crate) fn new(program: &Program, language: &Language) -> Machine {
         let family = match language.processor() {
             "x86" => Family::X86,

@@ -14,9 +14,6 @@ const BETWEEN_LOOKS: usize = 256;
 /// Said when the code that pointers lead to is more than may be looked at.
 const SPENT: &str = "not all code that is only pointed to was found: too much of it leads too far";
 
-/// The decoding mode that the lowest bit of a pointer chooses on ARM.
-const THUMB: u8 = 1;
-
 /// Looks at each destination once.
 #[derive(Default)]
 pub(crate) struct PointedCode {
@@ -37,7 +34,7 @@ impl PointedCode {
         let mut budget = Budget::of(program);
         let alignment = u64::from(analysis.language.instruction_alignment()).max(1);
         // The lowest bit of a pointer to code chooses a mode there.
-        let chooses_mode = analysis.language.processor() == "ARM" && alignment == 2;
+        let thumb = analysis.language.thumb_mode();
         let mut found = Vec::new();
         let mut open: HashMap<Address, bool> = HashMap::new();
         for (index, reference) in program.references.iter().enumerate() {
@@ -45,8 +42,8 @@ impl PointedCode {
                 analysis.check()?;
             }
             let mut to = reference.to;
-            let chosen = chooses_mode && to.offset & 1 != 0;
-            to.offset &= !u64::from(chosen);
+            let chosen = thumb.filter(|_| to.offset & 1 != 0);
+            to.offset &= !u64::from(chosen.is_some());
             if !matches!(reference.info.kind, RefType::Data | RefType::Param)
                 || !to.offset.is_multiple_of(alignment)
                 || self.seen.contains(&to)
@@ -59,7 +56,7 @@ impl PointedCode {
                 continue;
             }
             self.seen.insert(to);
-            let mode = if chosen { THUMB } else { program.mode_at(to) };
+            let mode = chosen.unwrap_or_else(|| program.mode_at(to));
             if Subroutines::new(program, &mut reader, &mut budget).is_valid(to, mode, from_data) {
                 found.push((to, mode));
             }

@@ -69,8 +69,8 @@ impl Rules {
             ("MIPS", false) => vec![words(MIPS_LITTLE)],
             ("PowerPC", _) => vec![words(POWERPC)],
             ("ARM", false) => {
-                let first = language.context_value(language.default_context(), "TMode");
-                let [arm, thumb] = if first == Some(1) { [1, 0] } else { [0, 1] };
+                let thumb = language.thumb_mode().unwrap_or(1);
+                let arm = 1 - thumb;
                 let halves = Rules { unit: 2, alignment: 2, mode: thumb, big_endian, rules: THUMB };
                 vec![halves, Rules { mode: arm, ..words(ARM) }]
             }

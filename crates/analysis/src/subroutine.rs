@@ -221,7 +221,8 @@ impl<'a> Subroutines<'a> {
         let references = &self.program.references;
         let entries: HashSet<u64> = walk.starts.keys().copied().collect();
         // Where modes differ, the lowest bit of a pointer to code chooses one.
-        let code_at = |at: Address| at.offset & !u64::from(mode != 0);
+        let chosen = mode != 0 || self.reader.language().thumb_mode() == Some(mode);
+        let code_at = |at: Address| at.offset & !u64::from(chosen);
         let good = |range: &AddressRange| {
             let executable = self
                 .program

@@ -91,7 +91,7 @@ pub(crate) fn passes_on(
                 at = at.checked_add(u64::from(decoded.length))?;
             }
             FlowType::UnconditionalJump => {
-                if !in_stubs && values.leaves_something() {
+                if values.leaves_something() {
                     return None;
                 }
                 return decoded.flow_targets.first().map(|to| (at, Address::ram(*to)));
@@ -102,7 +102,7 @@ pub(crate) fn passes_on(
                     values.apply(program, op)?;
                 }
                 last.inputs.first().into_iter().for_each(|input| values.read(input));
-                if !in_stubs && values.leaves_something() {
+                if values.leaves_something() {
                     return None;
                 }
                 return values.jump(program, last).map(|target| (at, target));
@@ -119,8 +119,12 @@ struct Values {
     known: HashMap<Varnode, u64>,
     /// Places whose value was read from a slot bound to an import.
     imports: HashMap<Varnode, Address>,
-    /// Registers whose last value was not read yet.
+    /// Registers that were given a value.
+    written: HashSet<Varnode>,
+    /// Those of them whose last value was not read yet.
     unread: HashSet<Varnode>,
+    /// Whether the code is a stub of a linkage table, which may use what its caller left.
+    in_stubs: bool,
     /// The register that points to the table of pointers, which stubs may save for their caller.
     base: Option<Varnode>,
 }
@@ -128,7 +132,7 @@ struct Values {
 impl Values {
     /// What holds at the entry of a stub.
     fn at_entry(program: &Program, reader: &CodeReader, in_stubs: bool) -> Values {
-        let mut values = Values::default();
+        let mut values = Values { in_stubs, ..Values::default() };
         let language = reader.language();
         let base = match language.processor() {
             "PowerPC" => global_pointer_of(program, language),
@@ -171,17 +175,26 @@ impl Values {
         if matches!(op.opcode, Opcode::Store | Opcode::Call | Opcode::CallInd | Opcode::CBranch) {
             return None;
         }
+        let changes_nothing = op.opcode == Opcode::Copy && op.inputs.first() == op.output.as_ref();
+        if !changes_nothing && op.inputs.iter().any(|input| self.is_of_caller(input)) {
+            return None;
+        }
         op.inputs.iter().for_each(|input| self.read(input));
         let Some(output) = op.output else { return Some(()) };
-        if output.space == VarSpace::Register {
+        // Registers of a byte hold flags, which no function called looks at.
+        if output.space == VarSpace::Register && output.size > 1 {
             self.unread.insert(output);
+            self.written.insert(output);
         }
         if output.space == VarSpace::Ram {
             return None;
         }
         let input = |n: usize| op.inputs.get(n).and_then(|v| self.get(program, v));
         let import = match op.opcode {
-            Opcode::Copy => op.inputs.first().and_then(|v| self.import(program, v)),
+            // A mask takes the bit off that chooses a mode.
+            Opcode::Copy | Opcode::IntAnd => {
+                op.inputs.first().and_then(|v| self.import(program, v))
+            }
             Opcode::Load => input(1)
                 .and_then(|pointer| import_slot(program, Address::ram(pointer), output.size)),
             _ => None,
@@ -191,6 +204,10 @@ impl Values {
             Opcode::IntAdd => input(0).zip(input(1)).map(|(a, b)| a.wrapping_add(b)),
             Opcode::IntSub => input(0).zip(input(1)).map(|(a, b)| a.wrapping_sub(b)),
             Opcode::IntAnd => input(0).zip(input(1)).map(|(a, b)| a & b),
+            Opcode::IntOr => input(0).zip(input(1)).map(|(a, b)| a | b),
+            Opcode::IntLeft => {
+                input(0).zip(input(1)).and_then(|(a, b)| a.checked_shl(u32::try_from(b).ok()?))
+            }
             Opcode::Load => input(1).map(Address::ram).and_then(|at| {
                 is_constant(program, at).then(|| program.memory.read_uint(at, output.size))?
             }),
@@ -220,7 +237,20 @@ impl Values {
 
     /// Whether a register got a value that nothing read: the function called would see it.
     fn leaves_something(&self) -> bool {
-        !self.unread.is_empty()
+        !self.in_stubs && !self.unread.is_empty()
+    }
+
+    /// Whether a register holds what the caller left there. Stubs, and those that save the base of
+    /// the table of pointers, may use it.
+    fn is_of_caller(&self, place: &Varnode) -> bool {
+        let covers = |written: &Varnode| {
+            written.offset <= place.offset
+                && written.offset.saturating_add(u64::from(written.size))
+                    >= place.offset.saturating_add(u64::from(place.size))
+        };
+        let register = place.space == VarSpace::Register && place.size > 1;
+        let may = self.in_stubs || self.base.is_some();
+        register && !may && !self.written.iter().any(covers)
     }
 
     /// Where the final jump leads.

@@ -42,6 +42,13 @@ impl Language {
         self.modes().numbers.get(&context).copied()
     }
 
+    /// The decoding mode of Thumb code, where there is any: the default one of languages whose
+    /// name ends in `T`.
+    pub fn thumb_mode(&self) -> Option<u8> {
+        let first = self.context_value(self.default_context(), "TMode")?;
+        Some(u8::from(first == 0))
+    }
+
     fn modes(&self) -> &Modes {
         self.tables.modes.get_or_init(|| Modes::find(self))
     }

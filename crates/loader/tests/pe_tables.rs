@@ -441,6 +441,22 @@ fn the_last_symbol_that_is_no_sections_is_shown() {
 }
 
 #[test]
+fn a_library_without_an_entry_is_entered_at_its_beginning() {
+    const ENTRY: usize = 64 + 24 + 16;
+    let pe = Pe {
+        file_alignment: 0x200,
+        directories: Vec::new(),
+        sections: vec![(".rdata", 0x1000, 0x10, 0x200, vec![0; 0x200])],
+    };
+    let mut bytes = pe.build();
+    bytes[ENTRY..ENTRY + 4].fill(0);
+    let program = load("test", "test", bytes.into(), &LoadOptions::default()).expect("it loads");
+    assert_eq!(names(&program, 0), ["entry"]);
+    assert!(program.entry_points.contains_key(&Address::ram(BASE)));
+    assert_eq!(program.functions.len(), 0, "no code is there");
+}
+
+#[test]
 fn symbols_of_drivers_count_from_the_image_base() {
     const NATIVE: u16 = 1;
     let program = with_symbols(&[symbol("start", 0x1050, 0x20, 2)], NATIVE);

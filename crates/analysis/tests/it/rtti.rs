@@ -1,28 +1,9 @@
 //! Type information of Windows programs: what it names, what it refers to, what it makes of code.
 
-use crate::image::Quiet;
-use decompiler::Language;
-use loader::LoadOptions;
+use crate::windows::{analysed, bytes};
 use program::{Address, CommentKind, Program, SourceType, SymbolKind};
 
 const PASS: &str = "Windows x86 PE RTTI Analyzer";
-
-fn bytes(name: &str) -> Vec<u8> {
-    let path = testkit::fixture(&format!("../windows/{name}"));
-    std::fs::read(path).expect("the fixture can be read")
-}
-
-/// The analysed program; only by some passes if they are named.
-fn analysed(bytes: Vec<u8>, passes: Option<&[&str]>) -> Program {
-    let mut program =
-        loader::load("kinds.exe", "", bytes.into(), &LoadOptions::default()).expect("loads");
-    let info = &program.info;
-    let language = Language::open(&info.language_id, &info.compiler_spec_id).expect("is built in");
-    let passes: Option<Vec<String>> =
-        passes.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
-    analysis::run(&mut program, &language, passes.as_deref(), &mut Quiet).expect("runs to its end");
-    program
-}
 
 fn at(offset: u64) -> Address {
     Address::ram(offset)
@@ -200,7 +181,7 @@ fn changed(place: u64, value: u32) -> Program {
 }
 
 /// Where a place in `.rdata` or `.data` is in the file.
-fn file_offset(bytes: &[u8], place: u64) -> usize {
+pub(crate) fn file_offset(bytes: &[u8], place: u64) -> usize {
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four")) as usize;
     let sections = 0x78 + 24 + 240;
     let offset = (place - 0x1_4000_0000) as usize;

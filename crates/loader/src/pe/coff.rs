@@ -47,8 +47,9 @@ impl Loader {
         let start = if file.is_driver() { 0 } else { section.address };
         let Some(offset) = start.checked_add(value) else { return };
         let place = self.place(offset);
-        let Some(block) = self.program.memory.block_at(place) else { return };
-        let executable = block.permissions.execute;
+        if !self.program.memory.contains(place) {
+            return;
+        }
         let id = self.label(place, &name);
         // The last one shows, if it is none of a section; where unwinding knows a function, the
         // first one is the function's.
@@ -57,8 +58,8 @@ impl Loader {
         if !of_section && !self.unwound.contains(&place) {
             self.program.symbols.make_primary(id);
         }
-        if is_function && executable {
-            self.function_starts.insert(place);
+        if is_function && self.is_executable(place) {
+            self.start_function(place);
         }
     }
 

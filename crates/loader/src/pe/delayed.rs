@@ -146,8 +146,7 @@ impl Loader {
     fn label_proxy(&mut self, slot: Address, name: &str) {
         let Some(value) = self.read(slot, self.file.word() as u32) else { return };
         let proxy = Address::ram(value & self.mask);
-        let executable = self.program.memory.block_at(proxy).is_some_and(|b| b.permissions.execute);
-        if executable && self.function_starts.insert(proxy) {
+        if self.is_executable(proxy) && self.start_function(proxy) {
             self.label(proxy, &format!("DelayLoad_{name}"));
         }
     }

@@ -154,16 +154,15 @@ impl Loader {
             self.label(place, &name);
         }
         self.label(place, &format!("Ordinal_{ordinal}"));
-        self.program.entry_points.insert(place, ());
-        let executable = self.program.memory.block_at(place).is_some_and(|b| b.permissions.execute);
+        self.enter(place);
         if forwarded {
             self.mark_text(offset);
             if let Some(other) = self.text(place) {
                 comment.push_str(&format!("  (forwarder -> {other})"));
                 self.forward(place, &other);
             }
-        } else if executable {
-            self.function_starts.insert(place);
+        } else if self.is_executable(place) {
+            self.start_function(place);
         }
         self.program.comments.insert((place, CommentKind::Pre), comment.into());
     }

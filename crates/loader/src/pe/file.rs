@@ -205,6 +205,16 @@ impl PeFile {
         self.directories.get(index).copied().filter(|d| d.address != 0)
     }
 
+    /// Whether the lowest bit of an address of code chooses between ARM's kinds of code.
+    pub(super) fn is_arm(&self) -> bool {
+        let arm = [
+            pe::IMAGE_FILE_MACHINE_ARM,
+            pe::IMAGE_FILE_MACHINE_THUMB,
+            pe::IMAGE_FILE_MACHINE_ARMNT,
+        ];
+        arm.contains(&self.machine)
+    }
+
     /// Whether it runs in the system itself.
     pub(super) fn is_driver(&self) -> bool {
         self.subsystem == pe::IMAGE_SUBSYSTEM_NATIVE

@@ -243,14 +243,13 @@ impl Loader {
 
     /// A place at which a function starts, whether it has a name or not.
     fn mark_function(&mut self, place: Address, name: Option<&str>) {
-        let executable = self.program.memory.block_at(place).is_some_and(|b| b.permissions.execute);
         if let Some(name) = name
             && self.program.memory.contains(place)
         {
             self.label(place, name);
         }
-        if executable {
-            self.function_starts.insert(place);
+        if self.is_executable(place) {
+            self.start_function(place);
         }
     }
 

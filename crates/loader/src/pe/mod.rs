@@ -21,7 +21,9 @@ use crate::language::Language;
 use crate::{LoadError, LoadOptions};
 use file::PeFile;
 use object::pe;
-use program::{Address, AddressSet, Program, RefType, Relocation, SourceType, SymbolId};
+use program::{
+    Address, AddressRange, AddressSet, Program, RefType, Relocation, SourceType, SymbolId,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -152,6 +154,7 @@ impl Loader {
     /// Adds an imported label. It is shown if it is the first, or if it is a
     /// function's and the one before is not.
     fn label(&mut self, place: Address, name: &str) -> SymbolId {
+        let place = self.code_place(place);
         let name: String = name
             .chars()
             .map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c })
@@ -159,15 +162,46 @@ impl Loader {
         self.program.add_label(place, &name, SymbolId::GLOBAL, SourceType::Imported)
     }
 
+    /// Where code begins: the lowest bit of an address of ARM's says that it is Thumb code.
+    fn code_place(&mut self, place: Address) -> Address {
+        let thumb = place.offset & 1 != 0 && self.file.is_arm() && self.is_executable(place);
+        if !thumb {
+            return place;
+        }
+        let place = Address::ram(place.offset & !1);
+        if self.file.machine == pe::IMAGE_FILE_MACHINE_ARM {
+            self.program.set_mode(AddressRange { start: place, end: place }, 1);
+        }
+        place
+    }
+
+    fn is_executable(&self, place: Address) -> bool {
+        self.program.memory.block_at(place).is_some_and(|block| block.permissions.execute)
+    }
+
+    /// Notes a place at which others enter the program.
+    fn enter(&mut self, place: Address) {
+        let place = self.code_place(place);
+        self.program.entry_points.insert(place, ());
+    }
+
+    /// Notes a place at which a function starts; false if it was known.
+    fn start_function(&mut self, place: Address) -> bool {
+        let place = self.code_place(place);
+        self.function_starts.insert(place)
+    }
+
     fn load_entry(&mut self) {
-        let entry = self.file.entry;
-        let place = self.place(entry);
-        if entry == 0 || !self.program.memory.contains(place) {
+        // A library without an entry has it at its very beginning, where no code is.
+        let place = self.place(self.file.entry);
+        if !self.program.memory.contains(place) {
             return;
         }
         self.label(place, "entry");
-        self.program.entry_points.insert(place, ());
-        self.function_starts.insert(place);
+        self.enter(place);
+        if self.file.entry != 0 {
+            self.start_function(place);
+        }
     }
 
     /// The reference that a pointer or an image offset is by itself.

@@ -97,8 +97,8 @@ impl Loader {
             self.define(at, "pointer");
             self.refer(at, target);
             self.label(target, &format!("tls_callback_{index}"));
-            self.program.entry_points.insert(target, ());
-            self.function_starts.insert(target);
+            self.enter(target);
+            self.start_function(target);
         }
     }
 }
