@@ -17,6 +17,7 @@ mod demangled_signatures;
 mod dwarf;
 mod evaluate;
 mod evidence;
+mod exception_data;
 mod explore;
 mod expression;
 mod follow;

@@ -98,6 +98,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::mangled::run,
     },
     Pass {
+        name: "Windows x86 PE Exception Handling",
+        description: "Marks up what Windows programs say about C++ exceptions; makes functions of what handles them.",
+        run: crate::exception_data::run,
+    },
+    Pass {
         name: "Apply Library Prototypes",
         description: "Gives imported functions of known names their prototypes.",
         run: crate::prototypes::run,

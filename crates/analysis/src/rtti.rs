@@ -4,12 +4,12 @@
 //! Cost: linear in the data and code blocks, each word of which is looked at three times; no
 //! description is read more often than it has words.
 
-mod compiler;
-mod describe;
-mod image;
-mod model;
+pub(crate) mod compiler;
+pub(crate) mod describe;
+pub(crate) mod image;
+pub(crate) mod model;
 mod tables;
-mod types;
+pub(crate) mod types;
 
 use crate::pass::{Analysis, Stopped};
 use describe::Describer;

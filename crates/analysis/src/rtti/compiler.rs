@@ -13,7 +13,7 @@ const SWIFT: [&str; 3] = ["__swift", "swift", ".sw5"];
 const GO: &[u8] = b"\xff Go buildinf:";
 
 /// Whether it was. Cost: linear in the read-only data.
-pub(super) fn lays_down_descriptions(program: &Program) -> bool {
+pub(crate) fn lays_down_descriptions(program: &Program) -> bool {
     program.info.executable_format.contains("(PE)")
         && is_by_microsoft_or_clang(program)
         && !is_of_another_language(program)

@@ -19,7 +19,7 @@ struct Class {
 }
 
 /// Writes descriptions, each once.
-pub(super) struct Describer {
+pub(crate) struct Describer {
     types: Types,
     /// By type descriptor; those whose names cannot be read are absent.
     classes: HashMap<Address, Class>,
@@ -28,7 +28,7 @@ pub(super) struct Describer {
 }
 
 impl Describer {
-    pub(super) fn new(program: &mut Program, model: &Model) -> Describer {
+    pub(crate) fn new(program: &mut Program, model: &Model) -> Describer {
         let types = Types::define(&mut program.types, &model.image);
         let names: Vec<&str> = model.types.values().map(|known| known.name.as_str()).collect();
         let titles = demangler::described_types(&names);
@@ -42,7 +42,7 @@ impl Describer {
     }
 
     /// Describes every type descriptor.
-    pub(super) fn describe_types(&self, program: &mut Program, model: &Model) {
+    pub(crate) fn describe_types(&self, program: &mut Program, model: &Model) {
         for known in model.types.values() {
             self.describe_type(program, model, known);
         }
@@ -203,7 +203,7 @@ impl Class {
 }
 
 /// Defines data over whatever data is there; false when it is there already or code is.
-fn put(program: &mut Program, at: Address, data_type: TypeId, length: u32) -> bool {
+pub(crate) fn put(program: &mut Program, at: Address, data_type: TypeId, length: u32) -> bool {
     let Some(range) = AddressRange::with_length(at, u64::from(length)) else { return false };
     let listing = &program.listing;
     let code = listing.instruction_containing(range.start).is_some()
@@ -222,7 +222,7 @@ fn put(program: &mut Program, at: Address, data_type: TypeId, length: u32) -> bo
 }
 
 /// The reference that a pointer is by itself.
-fn refer(program: &mut Program, from: Address, to: Option<Address>) {
+pub(crate) fn refer(program: &mut Program, from: Address, to: Option<Address>) {
     if let Some(to) = to.filter(|to| program.memory.contains(*to)) {
         program.add_reference(from, to, RefType::Data, 0, SourceType::Default);
     }

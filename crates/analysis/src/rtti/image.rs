@@ -11,15 +11,15 @@ const ENOUGH: usize = 6;
 const SETTLED: usize = 2;
 
 /// A program's memory.
-pub(super) struct Image {
-    pub(super) memory: Memory,
+pub(crate) struct Image {
+    pub(crate) memory: Memory,
     base: u64,
     /// Bytes of a pointer.
-    pub(super) pointer: u32,
+    pub(crate) pointer: u32,
 }
 
 impl Image {
-    pub(super) fn of(program: &Program) -> Image {
+    pub(crate) fn of(program: &Program) -> Image {
         Image {
             memory: program.memory.clone(),
             base: program.info.image_base,
@@ -28,42 +28,42 @@ impl Image {
     }
 
     /// Whether descriptions hold distances from the image base in place of pointers.
-    pub(super) fn is_relative(&self) -> bool {
+    pub(crate) fn is_relative(&self) -> bool {
         self.pointer == 8
     }
 
     /// The blocks whose names begin so.
-    pub(super) fn blocks(&self, prefixes: &[&str]) -> Vec<AddressRange> {
+    pub(crate) fn blocks(&self, prefixes: &[&str]) -> Vec<AddressRange> {
         let named = |b: &&MemoryBlock| prefixes.iter().any(|prefix| b.name.starts_with(prefix));
         let blocks = self.memory.blocks().iter().filter(|b| is_loaded(b) && !b.is_overlay());
         blocks.filter(named).map(MemoryBlock::range).collect()
     }
 
     /// Whether a place has bytes of the file.
-    pub(super) fn is_loaded(&self, at: Address) -> bool {
+    pub(crate) fn is_loaded(&self, at: Address) -> bool {
         self.memory.block_at(at).is_some_and(is_loaded)
     }
 
     /// Whether so many bytes lie in one block that has bytes of the file.
-    pub(super) fn fits(&self, at: Address, length: u64) -> bool {
+    pub(crate) fn fits(&self, at: Address, length: u64) -> bool {
         let range = AddressRange::with_length(at, length);
         let block = self.memory.block_at(at).filter(|b| is_loaded(b));
         range.zip(block).is_some_and(|(range, block)| block.range().contains(range.end))
     }
 
     /// A number of four bytes.
-    pub(super) fn number(&self, at: Address, offset: u64) -> Option<i32> {
+    pub(crate) fn number(&self, at: Address, offset: u64) -> Option<i32> {
         let value = self.memory.read_uint(at.checked_add(offset)?, 4)?;
         Some(value as u32 as i32)
     }
 
     /// A whole pointer.
-    pub(super) fn pointer(&self, at: Address) -> Option<Address> {
+    pub(crate) fn pointer(&self, at: Address) -> Option<Address> {
         self.memory.read_uint(at, self.pointer).map(Address::ram)
     }
 
     /// What four bytes refer to.
-    pub(super) fn reference(&self, at: Address, offset: u64) -> Option<Address> {
+    pub(crate) fn reference(&self, at: Address, offset: u64) -> Option<Address> {
         self.referred(self.memory.read_uint(at.checked_add(offset)?, 4)?)
     }
 
@@ -74,7 +74,7 @@ impl Image {
     }
 
     /// Calls `found` with every aligned word in a block.
-    pub(super) fn each_word(
+    pub(crate) fn each_word(
         &self,
         block: &AddressRange,
         size: u32,
@@ -104,7 +104,7 @@ impl Image {
 
     /// The table of virtual functions of `type_info`: every type descriptor begins with a pointer to
     /// it, two pointers before its name.
-    pub(super) fn table_of_type_info(&self) -> Option<Address> {
+    pub(crate) fn table_of_type_info(&self) -> Option<Address> {
         let mut table = None;
         let mut agreed = 0;
         for block in self.blocks(&[".data"]) {

@@ -11,7 +11,7 @@ const LONGEST_NAME: u64 = 1 << 12;
 const MOST_BASES: i32 = 1000;
 
 /// A type's name, and to what it is said to belong.
-pub(super) struct TypeDescriptor {
+pub(crate) struct TypeDescriptor {
     pub(super) at: Address,
     /// As the compiler decorates it.
     pub(super) name: String,
@@ -50,7 +50,7 @@ pub(super) struct Locator {
 }
 
 /// The descriptions of a program.
-pub(super) struct Model {
+pub(crate) struct Model {
     pub(super) image: Image,
     pub(super) types: BTreeMap<Address, TypeDescriptor>,
     /// What was found out about class hierarchies; absent ones are none.
@@ -70,7 +70,7 @@ impl Model {
             image.each_word(&block, image.pointer, |at, value| {
                 if value == info_table.offset
                     && at >= free
-                    && let Some(found) = read_type(&image, at, &mut zero)
+                    && let Some(found) = read_type(&image, at, NAME, &mut zero)
                 {
                     let length = u64::from(found.name_length);
                     free = name_of(&image, at).wrapping_add(length);
@@ -81,6 +81,11 @@ impl Model {
         let blocks = image.blocks(&BLOCKS);
         let entries_left = blocks.iter().map(|block| block.len() / 4).sum();
         Model { image, types, hierarchies: HashMap::new(), entries_left }
+    }
+
+    /// Some types alone.
+    pub(crate) fn of(image: Image, types: BTreeMap<Address, TypeDescriptor>) -> Model {
+        Model { image, types, hierarchies: HashMap::new(), entries_left: 0 }
     }
 
     /// The locators of the types found, in order.
@@ -170,13 +175,29 @@ fn name_of(image: &Image, at: Address) -> Address {
     at.wrapping_add(2 * u64::from(image.pointer))
 }
 
-/// Reads a type descriptor; `zero` is the last end of a text found, so that no byte is looked at
-/// twice for it.
-fn read_type(image: &Image, at: Address, zero: &mut Option<Address>) -> Option<TypeDescriptor> {
+impl TypeDescriptor {
+    /// Reads the description of any type, such as one that is caught: `int` has one as well.
+    pub(crate) fn read(image: &Image, at: Address) -> Option<TypeDescriptor> {
+        const ANY: &[u8] = b".";
+        let table = image.pointer(at)?;
+        let placed = at.offset.is_multiple_of(u64::from(image.pointer));
+        let good = placed && table.offset != 0 && image.is_loaded(table);
+        good.then(|| read_type(image, at, ANY, &mut None))?
+    }
+}
+
+/// Reads a type descriptor whose name begins so; `zero` is the last end of a text found, so that no
+/// byte is looked at twice for it.
+fn read_type(
+    image: &Image,
+    at: Address,
+    prefix: &[u8],
+    zero: &mut Option<Address>,
+) -> Option<TypeDescriptor> {
     let spare = image.pointer(at.checked_add(u64::from(image.pointer))?)?;
     let start = name_of(image, at);
     let run = image.memory.run(start);
-    if !run.starts_with(NAME) || (spare.offset != 0 && !image.is_loaded(spare)) {
+    if !run.starts_with(prefix) || (spare.offset != 0 && !image.is_loaded(spare)) {
         return None;
     }
     let end = match zero.filter(|zero| *zero >= start) {

@@ -8,7 +8,7 @@ use program::{DataType, DataTypes, TypeId, TypeKind};
 type Member = (TypeId, u32, &'static str, &'static str);
 
 /// The types of one program.
-pub(super) struct Types {
+pub(crate) struct Types {
     pub(super) descriptor: TypeId,
     pub(super) base: TypeId,
     pub(super) hierarchy: TypeId,
@@ -65,7 +65,7 @@ impl Types {
 }
 
 /// Two pointers and a name, whose bytes follow.
-fn descriptor(types: &mut DataTypes, pointer: u32) -> TypeId {
+pub(crate) fn descriptor(types: &mut DataTypes, pointer: u32) -> TypeId {
     let void = types.builtin("void");
     let to_anything = types.pointer_to(void);
     let char = types.builtin("char");
@@ -140,7 +140,7 @@ fn fields(members: &[Member]) -> Vec<Field> {
     members.iter().map(field).collect()
 }
 
-fn simple(name: &str, length: u32, kind: TypeKind) -> DataType {
+pub(crate) fn simple(name: &str, length: u32, kind: TypeKind) -> DataType {
     DataType {
         category: "/".into(),
         name: name.into(),
