@@ -80,11 +80,14 @@ impl Language {
             ("x86", _) => 12,
             ("AARCH64" | "RISCV" | "PowerPC", 64) => 16,
             ("RISCV", _) => 16,
+            ("sparc", _) | ("Loongarch", 64) => 16,
+            ("68000", _) => 10,
             _ => 8,
         };
+        let short_long = windows || ["sparc", "eBPF"].contains(&self.processor.as_str());
         DataOrganization {
             pointer,
-            long: if windows { 4 } else { pointer.max(4) },
+            long: if short_long { 4 } else { pointer.max(4) },
             wide_char: if windows { 2 } else { 4 },
             long_double,
         }

@@ -148,3 +148,34 @@ fn the_functions_that_code_may_call_are_numbered_by_their_names_or_from_the_firs
     // 32-bit x86.
     assert_eq!(optional_functions(false, 3), [names[2], names[0], names[1]]);
 }
+
+#[test]
+fn headers_name_the_languages_of_further_processors() {
+    // Machine, flags, wide, big.
+    let machines = [
+        (4, 0, false, true, "68000:BE:32:default"),
+        (18, 0, false, true, "sparc:BE:32:default"),
+        (43, 0, true, true, "sparc:BE:64:default"),
+        (42, 0, false, true, "SuperH4:BE:32:default"),
+        (42, 0, false, false, "SuperH4:LE:32:default"),
+        (87, 0, false, false, "V850:LE:32:default"),
+        (87, 0xf000_0000, false, false, "V850:LE:32:v850e3v5"),
+        (105, 0, false, false, "TI_MSP430:LE:16:default"),
+        (105, 0x2d, false, false, "TI_MSP430X:LE:32:default"),
+        (258, 0x43, true, false, "Loongarch:LE:64:lp64d"),
+        (258, 0x42, true, false, "Loongarch:LE:64:lp64f"),
+        (258, 0x41, false, false, "Loongarch:LE:32:ilp32f"),
+    ];
+    for (machine, flags, wide, big, language) in machines {
+        let file = Elf { flags, big, ..Elf::new(wide, 2, machine) };
+        let text =
+            Section { name: ".text", kind: 1, flags: 6, address: 0x1000, ..Section::default() };
+        let file = Elf { sections: vec![Section { data: vec![0; 16], ..text }], ..file };
+        let program = open(&file.build(), &LoadOptions::default()).expect(language);
+        assert_eq!(program.info.language_id, language);
+        assert_eq!(program.info.compiler_spec_id, "default");
+    }
+    let unknown = open(&Elf::new(false, 2, 22).build(), &LoadOptions::default());
+    let refused = unknown.expect_err("there is no such language").to_string();
+    assert!(refused.contains("IBM S/390") && refused.contains("68000"), "{refused}");
+}

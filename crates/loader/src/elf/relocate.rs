@@ -3,6 +3,7 @@
 
 mod aarch64;
 mod arm;
+mod further;
 pub(super) mod mips;
 mod ppc;
 mod riscv;
@@ -186,7 +187,7 @@ impl Loader {
             object::elf::EM_MIPS | object::elf::EM_MIPS_RS3_LE => mips::apply(self, site),
             object::elf::EM_RISCV => riscv::apply(self, site),
             object::elf::EM_PPC | object::elf::EM_PPC64 => ppc::apply(self, site),
-            _ => Outcome::Unsupported,
+            _ => further::apply(self, site),
         }
     }
 

@@ -314,3 +314,39 @@ fn huge_numbers_in_any_field_stay_harmless() {
         }
     }
 }
+
+#[test]
+fn pointers_of_further_processors_are_filled_in() {
+    // Machine, wide, big, and the types of a pointer, a distance and of something else.
+    let machines = [
+        (4, false, true, 1, Some(4), 43),  // 68000
+        (2, false, true, 3, Some(6), 7),   // SPARC
+        (43, true, true, 32, None, 7),     // SPARC with 64 bits
+        (42, false, false, 1, Some(2), 3), // SuperH
+        (94, false, false, 1, None, 20),   // Xtensa
+        (164, false, false, 6, None, 1),   // Hexagon
+        (258, true, false, 2, None, 66),   // LoongArch
+        (15, false, true, 1, None, 3),     // PA-RISC
+    ];
+    for (machine, wide, big, pointer, distance, other) in machines {
+        let elf = Elf { big, ..Elf::new(wide, 1, machine) };
+        let size = if wide { 8 } else { 4 };
+        let mut list = elf.reloc(0, 1, pointer, Some(0x10));
+        list.extend(elf.reloc(8, 1, distance.unwrap_or(other), Some(4)));
+        list.extend(elf.reloc(16, 1, other, Some(0)));
+        let mut symbols = elf.symbol(0, 0, 0, 0, 0);
+        symbols.extend(elf.symbol(1, 4, 0, 0x11, 1));
+        let parts = vec![(".data", DATA, vec![0xff; 32], list)];
+        let program = open(object(elf, parts, symbols, b"\0x\0", true));
+        let data = block(&program, ".data");
+        assert_eq!(value(&program, data, size), data + 0x14, "machine {machine}");
+        if distance.is_some() {
+            assert_eq!(value(&program, data + 8, 4), 0, "machine {machine}");
+        }
+        let left = if distance.is_some() { 1 } else { 2 };
+        assert!(
+            warned(&program, &format!("{left} of 3 relocations were not applied")),
+            "{machine}"
+        );
+    }
+}
