@@ -13,7 +13,8 @@ pub struct Plain<'a> {
 }
 
 /// Takes the decoration off the name of a function of a program with so many bits to an address;
-/// `None` for a name without. Only one form is known where addresses have not 32 bits.
+/// `None` for a name without. Only one form is known where addresses have not 32 bits. The width is
+/// all that Ghidra looks at: ARM's compilers add no underscore, but one that a programmer wrote goes.
 pub fn plain(name: &str, bits: u32) -> Option<Plain<'_>> {
     let reserved = matches!(name.as_bytes(), [b'_', b'_' | b'A'..=b'Z', ..]);
     if reserved || name.starts_with(['?', '.']) {

@@ -516,3 +516,49 @@ fn mangled_names_are_read_behind_those_of_sections() {
     let label = |name: &str| (name.to_owned(), SymbolKind::Label);
     assert_eq!(others, [label(".text$a"), label("_Z1fv"), label("_Z1gv")]);
 }
+
+#[test]
+fn a_program_for_net_shows_its_header_and_says_what_is_not_read() {
+    let head = words(&[72, 0x5_0002, 0x1100, 0x60, 1, 0x0600_0001, 0x1180, 0x10]);
+    let metadata = [
+        words(&[0x424a_5342, 0x1_0001, 0, 12]),
+        b"v4.0.30319\0\0".to_vec(),
+        vec![0, 0, 2, 0],
+        words(&[0x40, 8]),
+        b"#~\0\0".to_vec(),
+        words(&[0x48, 4]),
+        b"#Strings\0\0\0\0".to_vec(),
+    ]
+    .concat();
+    let program = open((14, 0x1000, 72), &[(0, &head), (0x100, &metadata)]);
+    assert_eq!(data(&program, 0x1000), ("IMAGE_COR20_HEADER".to_owned(), 72));
+    assert_eq!(data(&program, 0x1100), ("CLI_METADATA_HEADER".to_owned(), 64));
+    assert_eq!(names(&program, 0x1100), ["CLI_METADATA_HEADER"]);
+    assert_eq!(names(&program, 0x1140), ["CLI_Stream_#~"]);
+    assert_eq!(names(&program, 0x1148), ["CLI_Stream_#Strings"]);
+    let resources = program.references.from(Address::ram(BASE + 0x1018)).next();
+    assert_eq!(resources.map(|r| r.to), Some(Address::ram(BASE + 0x1180)));
+    let said = &program.info.warnings;
+    assert!(said.iter().any(|warning| warning.contains("not read")), "{said:?}");
+    assert_eq!(program.info.compiler_spec_id, "windows");
+}
+
+#[test]
+fn metadata_of_net_that_lead_nowhere_harm_nobody() {
+    let head = |at: u32| words(&[72, 0, at, 0x60, 0x10, 0xffff_fff0, 0xffff_ffff, 1]);
+    for (at, version, count) in [
+        (0xffff_fff0, 12, 2),
+        (0x1100, 0xffff_fff0, 2),
+        (0x1100, 0x300, 0xffff),
+        (0x1100, 12, 0xffff),
+        (0x13f0, 12, 1),
+    ] {
+        let metadata = [words(&[0x424a_5342, 0, 0, version]), vec![0; 12], vec![0, 0]].concat();
+        let metadata = [metadata, (count as u16).to_le_bytes().to_vec()].concat();
+        let program = open((14, 0x1000, 72), &[(0, &head(at)), (0x100, &metadata)]);
+        assert_eq!(data(&program, 0x1000), ("IMAGE_COR20_HEADER".to_owned(), 72));
+        for (place, unit) in program.listing.data.iter() {
+            assert!(program.memory.contains(place.wrapping_add(u64::from(unit.length) - 1)));
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! C++ exceptions of Windows programs: what their descriptions are, what they refer to, and the
 //! functions that handle an exception.
 
-use crate::rtti::file_offset;
+use crate::rtti::{file_offset, shuffle};
 use crate::windows::{analysed, bytes};
 use program::{Address, Program, SourceType};
 
@@ -179,27 +179,5 @@ fn one_map_for_many_functions_is_read_once() {
 
 #[test]
 fn random_descriptions_of_exceptions_harm_nobody() {
-    let original = bytes("rescue.x64.exe");
-    let start = file_offset(&original, 0x1400020ec);
-    let mut state = 0x2545_f491_4f6c_dd1du64;
-    let mut next = |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 8) as usize % below
-    };
-    for _ in 0..60 {
-        let mut bytes = original.clone();
-        for _ in 0..8 {
-            let place = start + 4 * next(0x50);
-            let other = start + 4 * next(0x50);
-            let word: [u8; 4] = bytes[other..other + 4].try_into().expect("four");
-            bytes[place..place + 4].copy_from_slice(&word);
-        }
-        let program = analysed(bytes, Some(&[PASS]));
-        for (at, unit) in program.listing.data.iter() {
-            let end = at.wrapping_add(u64::from(unit.length) - 1);
-            assert!(program.memory.contains(end), "{:x}", at.offset);
-        }
-    }
+    shuffle("rescue.x64.exe", 0x1400020ec, 0x50, PASS);
 }

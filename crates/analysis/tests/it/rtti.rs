@@ -216,10 +216,10 @@ fn what_does_not_fit_is_left_alone() {
     assert!(!has(&changed(0x140003060, 0x2041_3f2e), 0x140003050));
 }
 
-#[test]
-fn random_descriptions_harm_nobody() {
-    let original = bytes("kinds.x64.exe");
-    let start = file_offset(&original, 0x1_4000_2000);
+/// Runs a pass over a program in which words are copied about, among so many from a place on.
+pub(crate) fn shuffle(name: &str, place: u64, words: usize, pass: &str) {
+    let original = bytes(name);
+    let start = file_offset(&original, place);
     let mut state = 0x2545_f491_4f6c_dd1du64;
     let mut next = |below: usize| {
         state ^= state << 13;
@@ -230,17 +230,22 @@ fn random_descriptions_harm_nobody() {
     for _ in 0..60 {
         let mut bytes = original.clone();
         for _ in 0..12 {
-            let place = start + 4 * next(0x140);
-            let other = start + 4 * next(0x140);
+            let place = start + 4 * next(words);
+            let other = start + 4 * next(words);
             let word: [u8; 4] = bytes[other..other + 4].try_into().expect("four");
             bytes[place..place + 4].copy_from_slice(&word);
         }
-        let program = analysed(bytes, Some(&[PASS]));
+        let program = analysed(bytes, Some(&[pass]));
         for (at, unit) in program.listing.data.iter() {
             let end = at.wrapping_add(u64::from(unit.length) - 1);
             assert!(program.memory.contains(end), "{:x}", at.offset);
         }
     }
+}
+
+#[test]
+fn random_descriptions_harm_nobody() {
+    shuffle("kinds.x64.exe", 0x1_4000_2000, 0x140, PASS);
 }
 
 #[test]

@@ -178,3 +178,15 @@ fn a_stub_of_thumb_code_that_jumps_through_a_slot_is_a_thunk() {
     let (_, symbol) = program.symbols.primary_at(target).expect("a name");
     assert_eq!((&*symbol.name, symbol.kind), ("close_latch", SymbolKind::Function));
 }
+
+#[test]
+fn thumb_code_moves_with_its_image() {
+    let options = LoadOptions { base: Some(0x2000_0000), ..LoadOptions::default() };
+    let moved = loader::load("moved.exe", "", bytes("latch.arm.exe").into(), &options);
+    let moved = moved.expect("loads");
+    let read = |at: u64| moved.memory.read_array::<8>(Address::ram(0x2000_0000 + at));
+    // movw r12,215ch; movt r12,40h of the stub of `close_latch`, now 2000h.
+    let stub = [0x42, 0xf2, 0x5c, 0x1c, 0xc2, 0xf2, 0x00, 0x0c];
+    assert_eq!(read(0x10d0), Some(stub));
+    assert!(moved.info.warnings.is_empty(), "{:?}", moved.info.warnings);
+}

@@ -11,6 +11,7 @@ mod file;
 mod headers;
 mod imports;
 mod load_config;
+mod managed;
 mod pseudo_relocations;
 mod resources;
 mod tables;
@@ -130,6 +131,7 @@ impl Loader {
         self.load_exports();
         self.load_imports();
         self.load_delayed_imports();
+        self.load_managed();
         self.load_coff_symbols();
         self.load_pseudo_relocations();
         self.load_entry();
@@ -229,6 +231,7 @@ impl Loader {
         let mut all = std::mem::take(&mut self.relocations);
         all.sort_by_key(|r| r.address);
         self.program.relocations = Arc::new(all);
+        self.warn_of_unmoved();
         demangler::apply(&mut self.program);
     }
 }

@@ -1,10 +1,13 @@
 //! Base relocations and thread-local storage.
 
 use super::Loader;
+use crate::fields::{half_word, with_half_word};
+use crate::unapplied;
+use object::pe;
 use program::{Address, Relocation};
 
-const BASE_RELOCATION: usize = object::pe::IMAGE_DIRECTORY_ENTRY_BASERELOC;
-const TLS: usize = object::pe::IMAGE_DIRECTORY_ENTRY_TLS;
+const BASE_RELOCATION: usize = pe::IMAGE_DIRECTORY_ENTRY_BASERELOC;
+const TLS: usize = pe::IMAGE_DIRECTORY_ENTRY_TLS;
 
 /// Most callbacks that are believed.
 const CALLBACKS: u64 = 20;
@@ -44,17 +47,21 @@ impl Loader {
     fn relocate(&mut self, page: u32, entry: u16, shift: u64) {
         let kind = entry >> 12;
         let place = self.place(page.wrapping_add(u32::from(entry & 0xfff)));
+        let is_pair = kind == pe::IMAGE_REL_BASED_THUMB_MOV32 && self.file.is_arm();
         let size = match kind {
-            object::pe::IMAGE_REL_BASED_HIGHLOW => 4,
-            object::pe::IMAGE_REL_BASED_DIR64 => 8,
+            pe::IMAGE_REL_BASED_HIGHLOW => 4,
+            pe::IMAGE_REL_BASED_DIR64 => 8,
+            _ if is_pair => 8,
             _ => 0,
         };
-        let mut applied = false;
+        // Those that fill up the list move nothing.
+        let mut applied = shift != 0 && kind == pe::IMAGE_REL_BASED_ABSOLUTE;
         if size > 0
             && shift != 0
             && let Some(value) = self.read(place, size)
         {
-            let moved = value.wrapping_add(shift).to_le_bytes();
+            let moved = if is_pair { moved_pair(value, shift) } else { value.wrapping_add(shift) };
+            let moved = moved.to_le_bytes();
             let bytes = moved.get(..size as usize).unwrap_or(&[]);
             applied = self.program.memory.write(place, bytes).is_ok();
         }
@@ -66,6 +73,13 @@ impl Loader {
                 length: if applied { size as u8 } else { 0 },
                 applied,
             });
+        }
+    }
+
+    /// Says which places were not moved though the image is.
+    pub(super) fn warn_of_unmoved(&mut self) {
+        if self.base != self.file.image_base {
+            unapplied::warn(&mut self.program, |kind| kind.to_string());
         }
     }
 
@@ -101,4 +115,15 @@ impl Loader {
             self.start_function(target);
         }
     }
+}
+
+/// Two Thumb instructions, which load the lower and the higher half of an address, moved.
+fn moved_pair(code: u64, shift: u64) -> u64 {
+    // The first half of an instruction is the higher one.
+    let turned = |code: u64| (code as u32).rotate_left(16);
+    let (low, high) = (turned(code), turned(code >> 32));
+    let address = (half_word(high) << 16 | half_word(low)).wrapping_add(shift);
+    let low = with_half_word(low, address).rotate_left(16);
+    let high = with_half_word(high, address >> 16).rotate_left(16);
+    u64::from(high) << 32 | u64::from(low)
 }

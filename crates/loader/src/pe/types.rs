@@ -379,17 +379,26 @@ impl Loader {
             ("CF_FUNCTION_TABLE_SIZE_MASK_4", 0x4000_0000),
             ("CF_FUNCTION_TABLE_SIZE_MASK_8", 0x8000_0000),
         ];
-        let values = BITS.iter();
-        let values = values
-            .map(|(name, bit)| (format!("IMAGE_GUARD_{name}").into(), *bit, "".into()))
-            .collect();
+        self.flags("/PE", "IMAGE_GUARD_FLAGS", "IMAGE_GUARD_", &BITS)
+    }
+
+    /// Four bytes of flags, whose names all begin alike.
+    pub(super) fn flags(
+        &mut self,
+        category: &str,
+        name: &str,
+        prefix: &str,
+        bits: &[(&str, i64)],
+    ) -> TypeId {
+        let values = bits.iter();
+        let values = values.map(|(name, bit)| (format!("{prefix}{name}").into(), *bit, "".into()));
         self.program.types.add(DataType {
-            category: "/PE".into(),
-            name: "IMAGE_GUARD_FLAGS".into(),
+            category: category.into(),
+            name: name.into(),
             length: Some(4),
             alignment: 4,
             description: "".into(),
-            kind: TypeKind::Enum { values },
+            kind: TypeKind::Enum { values: values.collect() },
             used: true,
         })
     }
