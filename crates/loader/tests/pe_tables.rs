@@ -562,3 +562,17 @@ fn metadata_of_net_that_lead_nowhere_harm_nobody() {
         }
     }
 }
+
+#[test]
+fn sections_without_a_name_are_numbered() {
+    let section = |name, address| (name, address, 0x10, 0x200, vec![0; 0x200]);
+    let pe = Pe {
+        file_alignment: 0x200,
+        directories: Vec::new(),
+        sections: vec![section(".text", 0x1000), section("", 0x2000), section(" ", 0x3000)],
+    };
+    let program = load("test", "test", pe.build().into(), &LoadOptions::default()).expect("loads");
+    let names: Vec<_> =
+        program.memory.blocks().iter().map(|block| block.name.to_string()).collect();
+    assert_eq!(names, ["Headers", ".text", "SECTION.1", "SECTION.2"]);
+}

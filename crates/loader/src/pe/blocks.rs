@@ -14,7 +14,7 @@ impl Loader {
         let headers = headers.min(first.unwrap_or(u64::MAX)).max(1);
         let read = Permissions { read: true, ..Permissions::default() };
         self.add_block("Headers", self.place(0), headers, Some((0, headers)), read);
-        for section in &file.sections {
+        for (index, section) in file.sections.iter().enumerate() {
             let unit = file.alignment();
             let wanted = if section.virtual_size == 0 {
                 u64::from(section.raw_size).min(size)
@@ -31,7 +31,9 @@ impl Loader {
                 execute: section.flags & object::pe::IMAGE_SCN_MEM_EXECUTE != 0,
                 ..Permissions::default()
             };
-            self.add_block(&section.name, self.place(section.address), length, bytes, permissions);
+            let nameless = section.name.trim().is_empty();
+            let name = if nameless { format!("SECTION.{index}") } else { section.name.clone() };
+            self.add_block(&name, self.place(section.address), length, bytes, permissions);
         }
     }
 
