@@ -6,6 +6,7 @@ mod base_types;
 mod comments;
 mod functions;
 mod load;
+mod locations;
 mod members;
 mod names;
 mod namespaces;

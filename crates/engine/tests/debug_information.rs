@@ -617,3 +617,30 @@ fn parameters_without_names_are_called_after_their_place() {
     });
     assert_eq!(path.expect("a prototype"), ["n", "param_1"]);
 }
+
+#[test]
+fn a_variable_in_a_register_is_told_with_its_name() {
+    let program = meter();
+    let at = (qualified(&program)["extent"], engine::program::CommentKind::Pre);
+    let text = program.comments.get(&at).map(|text| &**text);
+    assert_eq!(text, Some("Unresolved local var: char * end@[DW_OP_reg5(RDI)]"));
+}
+
+#[test]
+fn a_variable_whose_place_the_frame_holds_is_a_pointer() {
+    let program = meter();
+    let function = program.functions.at(qualified(&program)["spread"]).expect("known");
+    let row = function.locals.iter().find(|local| &*local.name == "row").expect("a variable");
+    assert_eq!(program.types.name(row.data_type), "int[0] *");
+}
+
+#[test]
+fn what_is_said_of_an_entry_from_other_files_holds_behind_it() {
+    let program = analysed(&testkit::fixture("../debug/wide.powerpc64le"));
+    // Two instructions for callers in other files come before the function itself.
+    let named = program.functions.at(qualified(&program)["shown"]).expect("known");
+    let target = program.functions.at(named.thunk_of.expect("it passes on")).expect("known");
+    let parameters = target.signature.parameters.iter();
+    let parameters: Vec<&str> = parameters.map(|p| &*p.name).collect();
+    assert_eq!(parameters, ["reporter", "count"]);
+}

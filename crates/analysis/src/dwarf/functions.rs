@@ -2,7 +2,7 @@
 
 use super::types::Types;
 use super::units::Place;
-use super::{Bytes, DEEPEST, Entry, comments, variables};
+use super::{Bytes, DEEPEST, Entry, comments, locations, variables};
 use crate::debug_information::{FunctionShape, ToldFunction, unused};
 use decompiler::Language;
 use gimli::{EntriesTreeNode, Operation};
@@ -90,8 +90,9 @@ pub(super) fn define<'a>(
 ) {
     let Some(stated) = types.source.stated_start(entry) else { return };
     let at = types.source.shifted(stated);
-    let Some(function) = function_at(program, at) else { return };
-    if function.thunk_of.is_some() || function.signature.source >= SourceType::Imported {
+    let Some(named) = function_at(program, at) else { return };
+    let Some(function) = passed_on_to(program, &named) else { return };
+    if function.signature.source >= SourceType::Imported {
         return;
     }
     let base = frame_base(program, types, entry);
@@ -121,9 +122,22 @@ pub(super) fn define<'a>(
     let hidden = types.returned.by_pointer(program, language, convention, returned);
     apply(program, &function, content, returned, convention, hidden);
     if types.source.flag(entry, gimli::DW_AT_noreturn) {
-        program.functions.edit(at, |f| f.no_return = true);
+        program.functions.edit(function.entry, |f| f.no_return = true);
     }
-    name_function(program, types, &function, entry);
+    name_function(program, types, &named, entry);
+}
+
+/// The function that one passes on to, as the first instructions of some on 64-bit PowerPC do, or
+/// itself. What debug information says of one is said of the other; nothing of imports.
+fn passed_on_to(program: &Program, named: &Arc<Function>) -> Option<Arc<Function>> {
+    match named.thunk_of {
+        Some(target) if program.memory.contains(target) => {
+            let target = program.functions.at(target)?;
+            target.thunk_of.is_none().then(|| Arc::clone(target))
+        }
+        Some(_) => None,
+        None => Some(Arc::clone(named)),
+    }
 }
 
 /// Keeps the prototype as a type of the function's name.
@@ -393,16 +407,38 @@ fn variable<'a>(
         // A variable that begins as a parameter is told by that one.
         Some(offset) if is_taken(program, content, data_type, offset) => {}
         Some(offset) => content.variables.push(Variable { name, data_type, offset }),
-        None => {
-            let line = content.unplaced.entry(at).or_default();
-            if line.len() < LONGEST {
-                if !line.is_empty() {
-                    line.push('\n');
-                }
-                let kind = program.types.name(data_type);
-                line.push_str(&format!("Unresolved local var: {kind} {name}@[???]"));
+        None => match pointed_from(types, entry, block) {
+            Some(offset) => {
+                let data_type = program.types.pointer_to(data_type);
+                content.variables.push(Variable { name, data_type, offset });
             }
+            None => tell_unplaced(program, types, entry, content, block, (&name, data_type, at)),
+        },
+    }
+}
+
+/// Notes a variable that has no place on the stack, once.
+fn tell_unplaced<'a>(
+    program: &Program,
+    types: &Types<'_, 'a>,
+    entry: &Entry<'_, 'a>,
+    content: &mut Content,
+    block: Block,
+    (name, data_type, at): (&str, TypeId, Address),
+) {
+    let location = types.source.expression(entry, gimli::DW_AT_location, Some(block.stated));
+    let location = location.and_then(|expression| {
+        locations::in_register(program, expression.0.slice(), block.base.is_some())
+    });
+    let location = location.as_deref().unwrap_or("???");
+    let told = format!("{} {name}@[{location}]", program.types.name(data_type));
+    let lines = content.unplaced.entry(at).or_default();
+    if lines.len() < LONGEST && !lines.contains(&told) {
+        if !lines.is_empty() {
+            lines.push('\n');
         }
+        lines.push_str("Unresolved local var: ");
+        lines.push_str(&told);
     }
 }
 
@@ -417,6 +453,21 @@ fn is_taken(program: &Program, content: &Content, data_type: TypeId, offset: i64
 fn stack_place<'a>(types: &Types<'_, 'a>, entry: &Entry<'_, 'a>, block: Block) -> Option<i64> {
     match variables::operation(types, entry, Some(block.stated))? {
         Operation::FrameOffset { offset } => offset.checked_add(block.base?),
+        _ => None,
+    }
+}
+
+/// Where on the stack the address of a variable lies when the function begins.
+fn pointed_from<'a>(types: &Types<'_, 'a>, entry: &Entry<'_, 'a>, block: Block) -> Option<i64> {
+    let location = gimli::DW_AT_location;
+    let expression = types.source.expression(entry, location, Some(block.stated))?;
+    let mut operations = expression.operations(types.source.here.unit.encoding());
+    match (operations.next(), operations.next(), operations.next()) {
+        (
+            Ok(Some(Operation::FrameOffset { offset })),
+            Ok(Some(Operation::Deref { space: false, .. })),
+            Ok(None),
+        ) => offset.checked_add(block.base?),
         _ => None,
     }
 }
