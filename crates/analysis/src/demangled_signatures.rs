@@ -11,12 +11,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use program::{
-    Address, CommentKind, DataType, Parameter, Program, Signature, SourceType, SpaceId, Storage,
-    SymbolKind, TypeId, TypeKind,
+    Address, CommentKind, DataType, Function, Parameter, Program, Signature, SourceType, SpaceId,
+    Storage, SymbolKind, TypeId, TypeKind,
 };
 
 /// Longest text that is taken apart.
 const LONGEST: usize = 2000;
+/// How functions of Rust are called.
+pub(crate) const RUST: &str = "__rustcall";
 /// Most parameters and stars of one type.
 const MOST: usize = 64;
 
@@ -46,6 +48,7 @@ enum This {
 
 /// Runs the pass: functions whose signature is still open get one.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    call_rust(analysis.program, analysis.language);
     let open: Vec<Address> = analysis
         .program
         .functions
@@ -69,6 +72,30 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         }
     }
     ask_code(analysis, &unknown)
+}
+
+/// Gives functions with names of Rust its calling convention, if the processor has it. Nothing more
+/// is told of them.
+fn call_rust(program: &mut Program, language: &Language) {
+    if language.convention(RUST).is_none() {
+        return;
+    }
+    let is_open = |f: &Function| {
+        let signature = &f.signature;
+        f.thunk_of.is_none()
+            && f.entry.space != SpaceId::EXTERNAL
+            && signature.source == SourceType::Default
+            && signature.convention.is_none()
+    };
+    let is_named = |f: &Function| {
+        let mut there = program.symbols.at(f.entry);
+        there.any(|(_, s)| s.source == SourceType::Imported && demangler::is_rust(&s.name))
+    };
+    let open = program.functions.iter().filter(|f| is_open(f) && is_named(f));
+    let open: Vec<Address> = open.map(|f| f.entry).collect();
+    for entry in open {
+        program.functions.edit(entry, |f| f.signature.convention = Some(RUST.into()));
+    }
 }
 
 /// Gives signatures to functions of which the code tells whether an object is passed.

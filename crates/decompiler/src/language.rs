@@ -20,6 +20,7 @@ use crate::call_fixup::{self, CallFixups};
 use crate::context::{Context, ContextField};
 use crate::convention::{self, Convention};
 use crate::error::LanguageError;
+use crate::extensions;
 use crate::handle::{NO_SPACE, space_index};
 use crate::image::NoImage;
 use crate::mode::Modes;
@@ -312,7 +313,9 @@ impl Tables {
             reason: reason.to_string(),
         };
         let mut architecture = prepare(&description, compiler, Arc::new(NoImage));
-        let initialized = architecture.init(&mut DocumentStorage::new());
+        let mut store = DocumentStorage::new();
+        let initialized = extensions::register_all(&mut store, language, compiler)
+            .and_then(|()| architecture.init(&mut store));
         initialized.map_err(|error| broken(error.explain()))?;
         let specification = registry
             .find_file(description.get_processor_spec())

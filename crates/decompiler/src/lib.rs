@@ -14,6 +14,7 @@ mod decoder;
 mod decompiler;
 mod engine;
 mod error;
+mod extensions;
 mod flow;
 mod handle;
 mod image;

@@ -393,6 +393,7 @@ fn languages_describe_themselves() {
     conventions.sort();
     println!("{conventions:?}");
     assert!(conventions.contains(&"MSABI".to_string()));
+    assert!(conventions.contains(&"__rustcall".to_string()));
     assert!(!language.has_context("TMode"));
     assert!(Language::open("ARM:LE:32:v8", "default").unwrap().has_context("TMode"));
     assert!(Language::open("z80", "default").is_err());

@@ -106,6 +106,11 @@ fn cpp(mangled: &str, options: DemangleOptions) -> Option<String> {
     Some(text.0)
 }
 
+/// Whether a name is mangled as Rust does.
+pub fn is_rust(mangled: &str) -> bool {
+    mangled.len() <= LONGEST && rust(mangled).is_some()
+}
+
 fn rust(mangled: &str) -> Option<Readable> {
     let hashed = mangled.rsplit_once("17h").is_some_and(|(_, rest)| {
         rest.len() >= 17 && rest.as_bytes().iter().take(16).all(u8::is_ascii_hexdigit)

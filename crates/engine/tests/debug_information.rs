@@ -644,3 +644,42 @@ fn what_is_said_of_an_entry_from_other_files_holds_behind_it() {
     let parameters: Vec<&str> = parameters.map(|p| &*p.name).collect();
     assert_eq!(parameters, ["reporter", "count"]);
 }
+
+/// The C text of a function of `kiosk.rs`.
+fn kiosk(variant: &str, name: &str) -> (std::sync::Arc<Program>, engine::program::Address, String) {
+    let path = testkit::fixture(&format!("../debug/kiosk{variant}"));
+    let session = Session::open(&path, &OpenOptions::default()).expect("the fixture opens");
+    session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
+    assert!(session.wait_for_analysis(Duration::from_secs(120)));
+    let program = session.snapshot();
+    let names = qualified(&program);
+    let entry = *names.get(name).unwrap_or_else(|| panic!("no {name}: {names:?}"));
+    let text = session.decompile_now(&program, entry).c;
+    (program, entry, text)
+}
+
+#[test]
+fn functions_of_rust_are_called_as_rust_does() {
+    let (program, entry, text) = kiosk("", "kiosk::Kiosk::sell");
+    let function = program.functions.at(entry).expect("known");
+    assert_eq!(function.signature.convention.as_deref(), Some("__rustcall"));
+    let expected = "DWARF original prototype: u64 sell(Kiosk * self, u32 count)";
+    assert_eq!(plate(&program, entry), Some(expected));
+    assert!(text.contains("u64 __rustcall kiosk::Kiosk::sell(Kiosk *self,u32 count)"), "{text}");
+    let (.., text) = kiosk("", "kiosk::row");
+    assert!(text.contains("(u64 (*__return_storage_ptr__) [4],u64 start)"), "{text}");
+    // A slice is as long as two registers.
+    let (.., text) = kiosk("", "kiosk::widest");
+    assert!(text.contains("usize __rustcall kiosk::widest(&[&str] texts)"), "{text}");
+}
+
+#[test]
+fn names_of_rust_tell_its_convention() {
+    let (program, entry, text) = kiosk(".bare", "kiosk::row");
+    let signature = &program.functions.at(entry).expect("known").signature;
+    assert_eq!(signature.convention.as_deref(), Some("__rustcall"));
+    assert!(text.contains("__rustcall kiosk::row("), "{text}");
+    // What other languages call is not named so.
+    let (program, entry, _) = kiosk(".bare", "stand");
+    assert_eq!(program.functions.at(entry).expect("known").signature.convention, None);
+}

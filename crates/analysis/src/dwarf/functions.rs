@@ -4,6 +4,7 @@ use super::types::Types;
 use super::units::Place;
 use super::{Bytes, DEEPEST, Entry, comments, locations, variables};
 use crate::debug_information::{FunctionShape, ToldFunction, unused};
+use crate::demangled_signatures::RUST;
 use decompiler::Language;
 use gimli::{EntriesTreeNode, Operation};
 use program::{
@@ -104,17 +105,24 @@ pub(super) fn define<'a>(
         true
     });
     complete(program, types, entry, &mut content);
-    take_this(types, entry, &mut content);
+    // Ghidra has a convention of its own for Rust, where methods have no `this`.
+    let rust = Some(RUST).filter(|name| language.convention(name).is_some());
+    let rust = rust.filter(|_| types.source.is_rust());
+    if rust.is_none() {
+        take_this(types, entry, &mut content);
+    }
     let void = program.types.builtin("void");
     let returned = types.of(program, entry);
     let returned = returned.or_else(|| first_result(program, &content)).unwrap_or(void);
-    let prototype = content.this.as_ref().map(|_| {
+    let changes = content.this.is_some() || rust.is_some();
+    let prototype = changes.then(|| {
         let name = types.source.name(entry).unwrap_or_default();
         comments::prototype(program, &name, returned, &content)
     });
     comments::note(program, types, entry, at, prototype);
     add_type(program, types, entry, returned, &content);
     let convention = match (&content.this, content.parameters.is_empty()) {
+        _ if rust.is_some() => rust,
         (Some(_), _) if language.convention("__thiscall").is_some() => Some("__thiscall"),
         (_, false) => language.default_convention(),
         _ => None,

@@ -2,7 +2,7 @@
 
 use super::units::{Opened, Place, Units};
 use super::{Bytes, Entry};
-use gimli::{AttributeValue, DwAt, EntriesTreeNode, Expression, Operation, Range};
+use gimli::{AttributeValue, DwAt, DwLang, EntriesTreeNode, Expression, Operation, Range};
 use program::Address;
 use std::rc::Rc;
 
@@ -218,10 +218,21 @@ impl<'u, 'a> Source<'u, 'a> {
 
     /// Whether the unit was written in Go.
     pub(super) fn is_go(&self) -> bool {
+        self.written_in() == Some(gimli::DW_LANG_Go)
+    }
+
+    /// Whether the unit was written in Rust.
+    pub(super) fn is_rust(&self) -> bool {
+        self.written_in() == Some(gimli::DW_LANG_Rust)
+    }
+
+    fn written_in(&self) -> Option<DwLang> {
         let root = gimli::UnitOffset(self.here.unit.header.size_of_header());
-        let Ok(root) = self.here.unit.entry(root) else { return false };
-        let language = root.attr_value(gimli::DW_AT_language);
-        matches!(language, Ok(Some(AttributeValue::Language(gimli::DW_LANG_Go))))
+        let root = self.here.unit.entry(root).ok()?;
+        match root.attr_value(gimli::DW_AT_language) {
+            Ok(Some(AttributeValue::Language(language))) => Some(language),
+            _ => None,
+        }
     }
 
     /// The expression of an attribute that holds at a place: the only one, or the one of a list

@@ -248,7 +248,10 @@ impl<'u, 'a> Types<'u, 'a> {
             | gimli::DW_TAG_union_type
             | gimli::DW_TAG_enumeration_type => return self.composite(program, at, entry, depth),
             gimli::DW_TAG_array_type => self.array(program, entry, depth),
-            gimli::DW_TAG_subroutine_type => self.function(program, at, entry, depth),
+            gimli::DW_TAG_subroutine_type => {
+                let function = self.function(program, at, entry, depth);
+                self.closure(program, entry, function)
+            }
             gimli::DW_TAG_unspecified_type => {
                 let void = program.types.builtin("void");
                 match self.source.plain_name(entry).as_deref() {
@@ -565,6 +568,18 @@ impl<'u, 'a> Types<'u, 'a> {
             return shape.add(program, &category, more);
         }
         self.add_function(program, &naming, category, shape.into_type())
+    }
+
+    /// What Go calls a function is where its code's address lies, with what it encloses.
+    fn closure(&self, program: &mut Program, entry: &Entry<'_, 'a>, function: TypeId) -> TypeId {
+        if !self.source.is_go() {
+            return function;
+        }
+        let code = match self.source.number(entry, gimli::DW_AT_byte_size) {
+            Some(_) => program.types.pointer_to(function),
+            None => function,
+        };
+        program.types.pointer_to(code)
     }
 
     /// The type of a function that has a name.

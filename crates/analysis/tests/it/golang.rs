@@ -163,3 +163,38 @@ fn names_are_read_as_far_as_there_is_room_for_them() {
     let program = program(&table);
     assert!(program.info.warnings.iter().any(|text| text.contains("names are too long")));
 }
+
+/// Debug information of a unit in Go that has a variable `handler` of a type `func(int)` at 0x2000.
+fn unit_with_handler() -> (Vec<u8>, Vec<u8>) {
+    let abbreviations: Vec<u8> = [
+        [1, 0x11, 1, 0x13, 0x0b, 0, 0].as_slice(),
+        &[2, 0x24, 0, 3, 8, 0x0b, 0x0b, 0x3e, 0x0b, 0, 0],
+        &[3, 0x15, 1, 3, 8, 0x0b, 0x0b, 0, 0],
+        &[4, 5, 0, 0x49, 0x13, 0, 0],
+        &[5, 0x34, 0, 3, 8, 0x49, 0x13, 2, 0x18, 0, 0, 0],
+    ]
+    .concat();
+    let mut entries = vec![1, 0x16];
+    entries.extend(b"\x02int\0\x08\x05");
+    entries.extend(b"\x03func(int)\0\x08\x04\x0d\0\0\0\0");
+    entries.extend(b"\x05handler\0\x14\0\0\0\x09\x03");
+    word(&mut entries, 0x2000);
+    entries.push(0);
+    let mut unit = Vec::new();
+    short(&mut unit, 7 + entries.len() as u64);
+    unit.extend([4, 0, 0, 0, 0, 0, 8]);
+    unit.extend(entries);
+    (abbreviations, unit)
+}
+
+#[test]
+fn a_function_in_a_variable_is_a_pointer_to_a_pointer_to_its_code() {
+    let (abbreviations, unit) = unit_with_handler();
+    let mut image = Image::new("x86:LE:64:default", "gcc");
+    image.block(".data", 0x2000, &[0; 16], false);
+    image.block(".debug_abbrev", 0x8000, &abbreviations, false);
+    image.block(".debug_info", 0x9000, &unit, false);
+    let program = image.analysed();
+    let unit = program.listing.data.get(&Address::ram(0x2000)).expect("a variable");
+    assert_eq!(program.types.name(unit.data_type), "func(int) * *");
+}

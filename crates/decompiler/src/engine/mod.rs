@@ -427,6 +427,11 @@ fn open(
     let core = store
         .parse_document(core_types::describe(language, program.types.organization()).as_bytes())?;
     store.register_tag(core.get_root());
+    crate::extensions::register_all(
+        &mut store,
+        language.language_id(),
+        language.compiler_spec_id(),
+    )?;
     architecture.init(&mut store)?;
     architecture.loadersymbols_parsed = true;
     architecture.readonlypropagate = true;
