@@ -1,5 +1,6 @@
 //! The pass that finds code and functions.
 
+use crate::crossings::Crossings;
 use crate::evidence;
 use crate::explore::{Explored, Explorer, bodies};
 use crate::function_starts;
@@ -13,11 +14,9 @@ use crate::unwind;
 use decompiler::Language;
 use foldhash::HashSet;
 use program::{
-    Address, AddressRange, AddressSet, FlowType, Function, Program, RefType, SourceType, SpaceId,
-    SymbolKind,
+    Address, AddressRange, AddressSet, Function, Program, SourceType, SpaceId, SymbolKind,
 };
 use std::collections::BTreeSet;
-use std::ops::Bound;
 use std::sync::Arc;
 
 /// Rounds of making functions of what is called: their code may call more.
@@ -202,6 +201,10 @@ fn shorten(program: &mut Program, explored: &Explored, fresh: &[(u64, bool)]) {
 /// last of those that look like starts; then decodes code whose address is
 /// only taken. Cost: linear in the references and in the code without functions.
 pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    run_rounds(analysis, Crossings::default())
+}
+
+fn run_rounds(analysis: &mut Analysis<'_>, mut crossings: Crossings) -> Result<(), Stopped> {
     let mut searches = if function_starts::may_find_more(analysis.language) { ROUNDS } else { 1 };
     let mut looked_at = HashSet::default();
     let mut pointed = PointedCode::default();
@@ -212,7 +215,7 @@ pub(crate) fn run_called(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
             bind_import(program, *at);
         }
         if functions_lie_in_one_piece(analysis.language) {
-            code.extend(jumped_to(program));
+            code.extend(crossings.find(program));
         }
         let mut rest = Vec::new();
         if code.is_empty() && searches > 0 {
@@ -253,8 +256,10 @@ pub(crate) fn run_pointed(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     if rest.is_empty() {
         return Ok(());
     }
+    let mut crossings = Crossings::default();
+    crossings.note_functions(analysis.program);
     explore(analysis, &[], &rest)?;
-    run_called(analysis)?;
+    run_rounds(analysis, crossings)?;
     crate::shared_returns::run(analysis)?;
     crate::accesses::run(analysis)?;
     crate::referenced::run(analysis)
@@ -325,39 +330,6 @@ fn called(program: &Program) -> (Vec<Address>, Vec<Address>) {
 /// ARM's forbid to conclude anything from jumps.
 fn functions_lie_in_one_piece(language: &Language) -> bool {
     language.processor() != "ARM"
-}
-
-/// Places without a function that functions jump to although another function starts in between:
-/// a function lies in one piece, so that these are functions that return for their callers. So are
-/// those that a function leads to which is nothing but a jump through a pointer.
-fn jumped_to(program: &Program) -> BTreeSet<Address> {
-    let mut found = BTreeSet::new();
-    for (at, instruction) in program.listing.instructions.iter() {
-        let flow = instruction.effective_flow();
-        if !matches!(flow, FlowType::UnconditionalJump | FlowType::ComputedJump) {
-            continue;
-        }
-        let Some(to) = only_destination(program, *at, flow) else { continue };
-        let over = (Bound::Excluded(to.min(*at)), Bound::Included(to.max(*at)));
-        let function = program.functions.containing(*at);
-        let is_new = program.functions.at(to).is_none()
-            && program.listing.instructions.contains_key(&to)
-            && function.is_some();
-        let alone = flow == FlowType::ComputedJump && function.is_some_and(|f| f.entry == *at);
-        if is_new && (alone || program.functions.range(over).next().is_some()) {
-            found.insert(to);
-        }
-    }
-    found
-}
-
-/// Where a jump leads, if that is one place.
-fn only_destination(program: &Program, at: Address, flow: FlowType) -> Option<Address> {
-    let direct =
-        |r: &program::Reference| r.to.space == at.space && r.info.kind == RefType::Flow(flow);
-    let mut destinations = program.references.from(at).filter(direct);
-    let first = destinations.next()?;
-    destinations.all(|other| other.to == first.to).then_some(first.to)
 }
 
 /// Makes the stand-in of an imported function a thunk of it.

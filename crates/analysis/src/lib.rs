@@ -11,6 +11,7 @@ mod call_fixups;
 mod calls;
 mod code;
 mod constants;
+mod crossings;
 mod debug_files;
 mod debug_information;
 mod demangled_signatures;

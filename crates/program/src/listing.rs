@@ -1,6 +1,8 @@
 //! Code units: instructions and defined data. Text is never stored; it is
 //! rendered from the bytes when asked for.
 
+use std::ops::Bound;
+
 use crate::address::{Address, AddressRange};
 use crate::data_type::TypeId;
 use crate::flow::{FlowOverride, FlowType};
@@ -104,6 +106,14 @@ impl Listing {
             next = next.checked_add(u64::from(slot.length).max(1))?;
         }
         Some(next)
+    }
+
+    /// The instruction before `address`, if it goes on there.
+    pub fn fall_from(&self, address: Address) -> Option<Address> {
+        let before = (Bound::Unbounded, Bound::Excluded(address));
+        let mut before = self.instructions.range(before).rev();
+        let (at, owner) = before.find(|(_, instruction)| !instruction.in_delay_slot)?;
+        (self.fall_through(*at, owner) == Some(address)).then_some(*at)
     }
 
     /// Whether any defined unit touches the range.

@@ -4,6 +4,7 @@ mod arm;
 mod bounds;
 mod c_names;
 mod c_text;
+mod crossings;
 mod exceptions;
 mod flow;
 mod golang;
