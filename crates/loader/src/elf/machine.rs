@@ -9,7 +9,7 @@ use object::elf as e;
 const EF_MIPS_MICROMIPS: u32 = 0x0200_0000;
 
 const SUPPORTED: &str = "x86, x86-64, ARM, AArch64, MIPS, PowerPC and RISC-V; with all processors built in, also \
-     68000, SPARC, SuperH, LoongArch, Hexagon, MSP430, Xtensa, V850, TriCore, PA-RISC, NDS32, AVR32, CR16, HC08 and eBPF";
+     68000, SPARC, SuperH, LoongArch, MSP430, Xtensa, TriCore, PA-RISC, NDS32, AVR32, CR16, HC08 and eBPF";
 
 /// Xtensa's number before it had one of its own.
 const EM_XTENSA_OLD: u16 = 0xabc7;
