@@ -216,7 +216,11 @@ impl Session {
         let files = Around::new(&working.info.executable_path, self.inner.keeping.pdb.clone());
         let run = catch_unwind(AssertUnwindSafe(|| {
             let passes = passes.as_deref();
-            analysis::run_with_files(&mut working, self.language(), passes, &files, &mut monitor)
+            let language = self.language();
+            let run =
+                analysis::run_with_files(&mut working, language, passes, &files, &mut monitor);
+            self.lay_out_found(&mut working);
+            run
         }));
         match run {
             Ok(outcome) => {

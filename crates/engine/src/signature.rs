@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use decompiler::{Decompilation, Limits, PassedStorage, assign_storage};
+use decompiler::{Decompilation, Limits, PassedStorage, Passing, assign_storage};
 use program::{
     Address, Function, Parameter, Program, Signature, SourceType, Storage, SymbolKind, TypeId,
     TypeKind,
@@ -16,6 +16,25 @@ use crate::Session;
 const DEFAULT_CONVENTION: &str = "default";
 /// The convention of methods, which pass their object first.
 const THIS_CALL: &str = "__thiscall";
+
+/// The parameter by which the caller says where to put a result.
+const RETURN_POINTER: &str = "__return_storage_ptr__";
+
+fn stated_convention(signature: &Signature) -> Option<&str> {
+    signature.convention.as_deref().filter(|name| *name != DEFAULT_CONVENTION)
+}
+
+/// Whether a function has a prototype with values that have no storage yet.
+fn is_without_storage(program: &Program, function: &Function) -> bool {
+    let signature = &function.signature;
+    let open = |storage: &Storage| *storage == Storage::Unassigned;
+    let result = open(&signature.return_storage);
+    signature.source != SourceType::Default
+        && !signature.custom_storage
+        && function.thunk_of.is_none()
+        && (result && !program.types.is_undefined(signature.return_type)
+            || signature.parameters.iter().any(|parameter| open(&parameter.storage)))
+}
 
 impl Session {
     /// Decompiles inside of an edit, with the usual limits.
@@ -61,7 +80,7 @@ impl Session {
         };
         if let Some(storage) = passed.return_pointer {
             let pointer = program.types.pointer_to(signature.return_type);
-            add("__return_storage_ptr__", pointer, storage);
+            add(RETURN_POINTER, pointer, storage);
         }
         if let Some(object) = object {
             add("this", object, storages.next().unwrap_or_default());
@@ -81,14 +100,51 @@ impl Session {
         Ok(())
     }
 
+    /// Gives the values of prototypes that analysis found their storage by their conventions; a
+    /// result of which nobody said anything has none, as in Ghidra. Prototypes that the convention
+    /// cannot pass stay without. Cost: linear in the functions with prototypes.
+    pub(crate) fn lay_out_found(&self, program: &mut Program) {
+        let open: Vec<Arc<Function>> =
+            program.functions.iter().filter(|f| is_without_storage(program, f)).cloned().collect();
+        if open.is_empty() {
+            return;
+        }
+        let Ok(mut passing) = Passing::new(self.language(), program) else { return };
+        for function in open {
+            let mut signature = function.signature.clone();
+            let is_given = |parameter: &Parameter| &*parameter.name != RETURN_POINTER;
+            let types: Vec<TypeId> =
+                signature.parameters.iter().filter(|p| is_given(p)).map(|p| p.data_type).collect();
+            let convention = stated_convention(&signature);
+            let (returned, varargs) = (signature.return_type, signature.varargs);
+            let passed = passing.assign(&program.types, convention, returned, &types, varargs);
+            let Ok(passed) = passed else { continue };
+            let mut storages = passed.parameters.into_iter();
+            for parameter in &mut signature.parameters {
+                let storage = if is_given(parameter) {
+                    storages.next()
+                } else {
+                    passed.return_pointer.clone()
+                };
+                if parameter.storage == Storage::Unassigned {
+                    parameter.storage = storage.unwrap_or_default();
+                }
+            }
+            let is_open = signature.return_storage == Storage::Unassigned;
+            if is_open && !program.types.is_undefined(returned) {
+                signature.return_storage = passed.returned;
+            }
+            program.functions.edit(function.entry, |function| function.signature = signature);
+        }
+    }
+
     fn passed(
         &self,
         program: &Program,
         signature: &Signature,
         types: &[TypeId],
     ) -> Result<PassedStorage, String> {
-        let convention = signature.convention.as_deref().filter(|name| *name != DEFAULT_CONVENTION);
-        let returned = signature.return_type;
+        let (convention, returned) = (stated_convention(signature), signature.return_type);
         assign_storage(self.language(), program, convention, returned, types, signature.varargs)
     }
 

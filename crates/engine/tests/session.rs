@@ -1,9 +1,10 @@
 //! A session over real small programs: opening, analysis, snapshots, writes.
 
-use engine::program::{Address, CommentKind, Program};
+use engine::program::{Address, CommentKind, Program, SpaceId, Storage, StoragePiece};
 use engine::{AnalysisKind, AnalysisState, OpenError, OpenOptions, Session, WriteError};
 use std::path::Path;
 use std::time::Duration;
+use testkit::truth::Truth;
 
 fn open(name: &str) -> Session {
     Session::open(&testkit::fixture(name), &OpenOptions::default()).expect(name)
@@ -156,5 +157,55 @@ fn a_raw_image_gets_a_compiler_specification_that_its_language_has() {
         options.load.compiler_spec = Some("no-such-compiler".to_owned());
         let error = Session::open(&path, &options).unwrap_err();
         assert!(matches!(error, OpenError::Language { .. }), "{language}: {error}");
+    }
+}
+
+/// Storage as Ghidra prints it: registers by their names.
+fn storage_text(session: &Session, storage: &Storage) -> String {
+    let Storage::Pieces(pieces) = storage else {
+        return session.snapshot().storage_text(storage);
+    };
+    let piece = |piece: &StoragePiece| {
+        let register = session.language().register_name(piece.address.offset, piece.size);
+        match register.filter(|_| piece.address.space == SpaceId::REGISTER) {
+            Some(name) => format!("{name}:{}", piece.size),
+            None => session.snapshot().storage_text(&Storage::Pieces(vec![*piece])),
+        }
+    };
+    pieces.iter().map(piece).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn prototypes_that_analysis_found_say_where_their_values_pass() {
+    let Some(truth) = Truth::find("storage of prototypes") else { return };
+    // The convention keeps structures of bit fields out of registers here.
+    let known = ["flag_total"];
+    let samples = ["structs.x64.O2.g", "classes.x64.O0.g", "varargs.x86.O2.stripped"];
+    for name in samples.into_iter().chain(["structs.arm.O2", "floats.aarch64.O2.stripped"]) {
+        let sample = truth.sample(name).expect("a sample");
+        let session = Session::open(sample.binary(), &OpenOptions::default()).expect("it opens");
+        session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
+        assert!(session.wait_for_analysis(Duration::from_secs(60)));
+        let program = session.snapshot();
+        let mut compared = 0;
+        for theirs in sample.program().expect("a dump").functions {
+            let Ok(offset) = u64::from_str_radix(&theirs.entry, 16) else { continue };
+            let Some(ours) = program.functions.at(Address::ram(offset)) else { continue };
+            if known.contains(&&*theirs.name) {
+                continue;
+            }
+            let signature = &program.calling_function(ours).signature;
+            let parameters = signature.parameters.iter().map(|parameter| &parameter.storage);
+            let ours = std::iter::once(&signature.return_storage).chain(parameters);
+            let ours: Vec<String> = ours.map(|storage| storage_text(&session, storage)).collect();
+            let plain = |text: &String| text.split(' ').next().unwrap_or_default().to_owned();
+            let theirs_all: Vec<String> = std::iter::once(&theirs.returned.storage)
+                .chain(theirs.params.iter().map(|parameter| &parameter.storage))
+                .map(plain)
+                .collect();
+            assert_eq!(ours, theirs_all, "{name}: {} {}", theirs.entry, theirs.name);
+            compared += ours.len();
+        }
+        assert!(compared > 40, "{name}: {compared}");
     }
 }
