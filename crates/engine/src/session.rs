@@ -187,7 +187,9 @@ impl Session {
             status.clone()
         };
         let session = self.clone();
-        if let Err(error) = self.inner.worker.begin(move || session.analyse(passes, cancel)) {
+        if let Err(error) =
+            self.inner.worker.begin(c"analysis", move || session.analyse(passes, cancel))
+        {
             self.finish(AnalysisState::Failed, Some(format!("no thread: {error}")));
         }
         Ok(status)

@@ -3,6 +3,7 @@
 //! One thread does both: what opening leaves free in the heap of its thread (the tables of a
 //! language need twice the room while they are parsed) is there for the analysis to use.
 
+use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Sender, channel};
 
@@ -10,6 +11,9 @@ use parking_lot::Mutex;
 
 /// Deep expressions and nested types recurse.
 const STACK: usize = 64 << 20;
+
+/// What the thread is called while nothing runs that has a name.
+const IDLE: &CStr = c"engine";
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -21,7 +25,17 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Does the job after those before it, while the caller goes on. A panic ends the job only.
-    pub(crate) fn begin(&self, job: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    /// Those who list the threads of the process see what is done.
+    pub(crate) fn begin(
+        &self,
+        name: &'static CStr,
+        job: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<()> {
+        let job = move || {
+            show(name);
+            let _ = catch_unwind(AssertUnwindSafe(job));
+            show(IDLE);
+        };
         // The thread waits for jobs as long as this handle lives.
         let _ = self.jobs()?.send(Box::new(job));
         Ok(())
@@ -51,9 +65,18 @@ impl Worker {
     }
 }
 
+#[cfg(target_os = "linux")]
+fn show(name: &CStr) {
+    // Only people read it.
+    let _ = rustix::thread::set_name(name);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn show(_name: &CStr) {}
+
 fn start() -> std::io::Result<Sender<Job>> {
     let (sender, jobs) = channel::<Job>();
-    let thread = std::thread::Builder::new().name("engine".into()).stack_size(STACK);
+    let thread = std::thread::Builder::new().name(IDLE.to_string_lossy().into()).stack_size(STACK);
     thread.spawn(move || {
         for job in jobs {
             let _ = catch_unwind(AssertUnwindSafe(job));
@@ -71,7 +94,7 @@ mod tests {
         let worker = Worker::default();
         let thread = || std::thread::current().id();
         let first = worker.run(thread);
-        worker.begin(|| panic!("a job that fails")).expect("a thread");
+        worker.begin(c"failing", || panic!("a job that fails")).expect("a thread");
         assert_eq!(worker.run(thread), first);
         assert_ne!(first, thread());
         let caught = catch_unwind(AssertUnwindSafe(|| worker.run(|| panic!("another"))));
