@@ -218,15 +218,13 @@ impl Session {
         let files = Around::new(&working.info.executable_path, self.inner.keeping.pdb.clone());
         let run = catch_unwind(AssertUnwindSafe(|| {
             let passes = passes.as_deref();
-            let language = self.language();
-            let run =
-                analysis::run_with_files(&mut working, language, passes, &files, &mut monitor);
-            self.lay_out_found(&mut working);
-            run
+            analysis::run_with_files(&mut working, self.language(), passes, &files, &mut monitor)
         }));
         match run {
             Ok(outcome) => {
-                publish(&working);
+                // What was found stays when a prototype defeats the convention.
+                let laid_out = catch_unwind(AssertUnwindSafe(|| self.laid_out(working.clone())));
+                publish(laid_out.as_ref().unwrap_or(&working));
                 match outcome {
                     Ok(()) => self.finish(AnalysisState::Completed, None),
                     Err(Stopped::Cancelled) => self.finish(AnalysisState::Cancelled, None),

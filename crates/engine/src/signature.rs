@@ -100,16 +100,16 @@ impl Session {
         Ok(())
     }
 
-    /// Gives the values of prototypes that analysis found their storage by their conventions; a
-    /// result of which nobody said anything has none, as in Ghidra. Prototypes that the convention
-    /// cannot pass stay without. Cost: linear in the functions with prototypes.
-    pub(crate) fn lay_out_found(&self, program: &mut Program) {
+    /// The program with storage for the values of prototypes that analysis found, by their
+    /// conventions; a result of which nobody said anything has none, as in Ghidra. Prototypes that
+    /// the convention cannot pass stay without. Cost: linear in the functions with prototypes.
+    pub(crate) fn laid_out(&self, mut program: Program) -> Program {
         let open: Vec<Arc<Function>> =
-            program.functions.iter().filter(|f| is_without_storage(program, f)).cloned().collect();
+            program.functions.iter().filter(|f| is_without_storage(&program, f)).cloned().collect();
         if open.is_empty() {
-            return;
+            return program;
         }
-        let Ok(mut passing) = Passing::new(self.language(), program) else { return };
+        let Ok(mut passing) = Passing::new(self.language(), &program) else { return program };
         for function in open {
             let mut signature = function.signature.clone();
             let is_given = |parameter: &Parameter| &*parameter.name != RETURN_POINTER;
@@ -136,6 +136,7 @@ impl Session {
             }
             program.functions.edit(function.entry, |function| function.signature = signature);
         }
+        program
     }
 
     fn passed(
