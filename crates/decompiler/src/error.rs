@@ -3,7 +3,7 @@
 use ghidra_decompiler::embedded_languages::EMBEDDED_PROCESSORS;
 
 const MORE: &str =
-    "; languages of further processors are in programs built with --features all-processors";
+    "; a build of the bridge with --features all-processors has languages of further processors";
 
 fn all_built_in() -> bool {
     EMBEDDED_PROCESSORS.iter().all(|(_, built_in)| *built_in)

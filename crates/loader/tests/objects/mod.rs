@@ -350,3 +350,21 @@ fn pointers_of_further_processors_are_filled_in() {
         );
     }
 }
+
+#[test]
+fn slots_of_further_processors_take_one_pointer_whatever_stood_there() {
+    // Machine, byte order, type: LoongArch with 32 bits, 68000, SuperH.
+    for (machine, big, kind) in [(258, false, 5), (4, true, 21), (42, false, 164)] {
+        for addend in [Some(0), None] {
+            let elf = Elf { big, ..Elf::new(false, 1, machine) };
+            let list = elf.reloc(0, 1, kind, addend);
+            let mut symbols = elf.symbol(0, 0, 0, 0, 0);
+            symbols.extend(elf.symbol(1, 4, 0, 0x11, 1));
+            let parts = vec![(".data", DATA, vec![0x11; 16], list)];
+            let program = open(object(elf, parts, symbols, b"\0x\0", addend.is_some()));
+            let data = block(&program, ".data");
+            assert_eq!(value(&program, data, 4), data + 4, "machine {machine} {addend:?}");
+            assert_eq!(value(&program, data + 4, 4), 0x1111_1111, "machine {machine}");
+        }
+    }
+}

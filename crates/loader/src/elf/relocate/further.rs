@@ -21,6 +21,8 @@ enum Word {
     Sum(u8),
     /// The same, counted from the place.
     Distance(u8),
+    /// A pointer to the symbol in a table; what stands there is for the dynamic linker.
+    Slot,
     /// The addend, moved with the image.
     Moved,
 }
@@ -35,14 +37,16 @@ pub(super) fn apply(loader: &mut Loader, site: &Site) -> Outcome {
     let pointer = loader.file.word();
     let size = match word {
         Word::Sum(size) | Word::Distance(size) => u32::from(size),
-        Word::Moved => pointer as u32,
+        Word::Slot | Word::Moved => pointer as u32,
     };
-    let addend = site.addend.map(|addend| addend as u64);
+    let stated = site.addend.or(matches!(word, Word::Slot).then_some(0));
+    let addend = stated.map(|addend| addend as u64);
     let Some(addend) = addend.or_else(|| loader.read_value(site.place, size)) else {
         return Outcome::Unwritable;
     };
     let value = site.symbol.wrapping_add(addend);
     match word {
+        Word::Slot => loader.patch_pointer(site, value),
         Word::Sum(size) if usize::from(size) == pointer as usize => {
             loader.patch_pointer(site, value)
         }
@@ -55,8 +59,7 @@ pub(super) fn apply(loader: &mut Loader, site: &Site) -> Outcome {
 fn word(machine: u16, kind: u32) -> Option<Word> {
     match machine {
         e::EM_68K => m68k(kind),
-        e::EM_SPARC | e::EM_SPARC32PLUS => sparc(kind, 4),
-        e::EM_SPARCV9 => sparc(kind, 8),
+        e::EM_SPARC | e::EM_SPARC32PLUS | e::EM_SPARCV9 => sparc(kind),
         e::EM_SH => superh(kind),
         e::EM_LOONGARCH => loongarch(kind),
         e::EM_HEXAGON => hexagon(kind),
@@ -68,7 +71,8 @@ fn word(machine: u16, kind: u32) -> Option<Word> {
 
 fn m68k(kind: u32) -> Option<Word> {
     Some(match kind {
-        e::R_68K_32 | e::R_68K_GLOB_DAT | e::R_68K_JMP_SLOT => Word::Sum(4),
+        e::R_68K_32 => Word::Sum(4),
+        e::R_68K_GLOB_DAT | e::R_68K_JMP_SLOT => Word::Slot,
         e::R_68K_16 => Word::Sum(2),
         e::R_68K_8 => Word::Sum(1),
         e::R_68K_PC32 | e::R_68K_PLT32 => Word::Distance(4),
@@ -79,14 +83,14 @@ fn m68k(kind: u32) -> Option<Word> {
 }
 
 /// Slots of the linkage table (`R_SPARC_JMP_SLOT`) are code.
-fn sparc(kind: u32, pointer: u8) -> Option<Word> {
+fn sparc(kind: u32) -> Option<Word> {
     Some(match kind {
         e::R_SPARC_64 | e::R_SPARC_UA64 => Word::Sum(8),
         e::R_SPARC_32 | e::R_SPARC_UA32 => Word::Sum(4),
         e::R_SPARC_16 | e::R_SPARC_UA16 => Word::Sum(2),
         e::R_SPARC_8 => Word::Sum(1),
         e::R_SPARC_DISP32 => Word::Distance(4),
-        e::R_SPARC_GLOB_DAT => Word::Sum(pointer),
+        e::R_SPARC_GLOB_DAT => Word::Slot,
         e::R_SPARC_RELATIVE => Word::Moved,
         _ => return None,
     })
@@ -94,7 +98,8 @@ fn sparc(kind: u32, pointer: u8) -> Option<Word> {
 
 fn superh(kind: u32) -> Option<Word> {
     Some(match kind {
-        e::R_SH_DIR32 | e::R_SH_GLOB_DAT | e::R_SH_JMP_SLOT => Word::Sum(4),
+        e::R_SH_DIR32 => Word::Sum(4),
+        e::R_SH_GLOB_DAT | e::R_SH_JMP_SLOT => Word::Slot,
         e::R_SH_REL32 => Word::Distance(4),
         e::R_SH_RELATIVE => Word::Moved,
         _ => return None,
@@ -103,7 +108,8 @@ fn superh(kind: u32) -> Option<Word> {
 
 fn loongarch(kind: u32) -> Option<Word> {
     Some(match kind {
-        e::R_LARCH_64 | e::R_LARCH_JUMP_SLOT => Word::Sum(8),
+        e::R_LARCH_64 => Word::Sum(8),
+        e::R_LARCH_JUMP_SLOT => Word::Slot,
         e::R_LARCH_32 => Word::Sum(4),
         e::R_LARCH_RELATIVE => Word::Moved,
         _ => return None,
@@ -112,7 +118,8 @@ fn loongarch(kind: u32) -> Option<Word> {
 
 fn hexagon(kind: u32) -> Option<Word> {
     Some(match kind {
-        hexagon::WORD | hexagon::GLOB_DAT | hexagon::JMP_SLOT => Word::Sum(4),
+        hexagon::WORD => Word::Sum(4),
+        hexagon::GLOB_DAT | hexagon::JMP_SLOT => Word::Slot,
         hexagon::HALF => Word::Sum(2),
         hexagon::BYTE => Word::Sum(1),
         hexagon::RELATIVE => Word::Moved,
@@ -122,7 +129,8 @@ fn hexagon(kind: u32) -> Option<Word> {
 
 fn xtensa(kind: u32) -> Option<Word> {
     Some(match kind {
-        e::R_XTENSA_32 | e::R_XTENSA_GLOB_DAT | e::R_XTENSA_JMP_SLOT => Word::Sum(4),
+        e::R_XTENSA_32 => Word::Sum(4),
+        e::R_XTENSA_GLOB_DAT | e::R_XTENSA_JMP_SLOT => Word::Slot,
         e::R_XTENSA_RELATIVE => Word::Moved,
         _ => return None,
     })
