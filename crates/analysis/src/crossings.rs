@@ -94,7 +94,8 @@ fn is_behind_late_call(program: &Program, at: Address) -> bool {
     let Some((call, instruction)) = program.listing.instructions.range(..at).next_back() else {
         return false;
     };
-    let gap = at.distance_from(*call).map(|distance| distance - u64::from(instruction.length));
+    let distance = at.distance_from(*call);
+    let gap = distance.and_then(|distance| distance.checked_sub(u64::from(instruction.length)));
     if gap.is_none_or(|gap| gap >= LONGEST_FILLER)
         || !instruction.flow.is_call()
         || instruction.effective_flow().has_fall_through()
