@@ -83,6 +83,26 @@ impl Truth {
         Ok(Sample { name: name.to_owned(), folder: self.folder.join("dumps"), binary })
     }
 
+    /// Programs of other people, out of public packages, whose facts are at hand and whose files
+    /// lie in `files` as `bin/NAME/FILE`, in order of their names. A dump without its file is left out.
+    pub fn real(&self, files: &Path) -> Result<Vec<Sample>> {
+        let folder = self.folder.join("real");
+        let entries = std::fs::read_dir(&folder)
+            .with_context(|| format!("{} cannot be listed", folder.display()))?;
+        let mut samples = Vec::new();
+        for entry in entries {
+            let file = entry?.file_name().to_string_lossy().into_owned();
+            let Some(name) = file.strip_suffix(".program.json.xz") else { continue };
+            let Ok(kept) = std::fs::read_dir(files.join("bin").join(name)) else { continue };
+            for binary in kept {
+                let (name, binary) = (name.to_owned(), binary?.path());
+                samples.push(Sample { name, folder: folder.clone(), binary });
+            }
+        }
+        samples.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(samples)
+    }
+
     /// A large system file by name (`ls`, `libsqlite3.so.0.8.6`) whose bytes on
     /// this machine are the ones described; `None` when they are not.
     pub fn large(&self, name: &str, binary: &Path) -> Option<Sample> {

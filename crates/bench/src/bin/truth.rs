@@ -4,8 +4,10 @@
 //! cargo run --release -p bench --bin truth
 //! cargo run --release -p bench --bin truth -- --only blocks,symbols --sample structs
 //! cargo run --release -p bench --bin truth -- --diff structs.x64.O0 --only references
+//! cargo run --release -p bench --bin truth -- --real DIR
 //! ```
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -34,6 +36,10 @@ struct Arguments {
     /// Most lines of a kind to show with --diff; 0 = all.
     #[arg(long, default_value_t = 60)]
     lines: usize,
+    /// Score the programs of other people whose files lie in this folder (`bin/NAME/FILE`) in place
+    /// of the samples.
+    #[arg(long, value_name = "DIR")]
+    real: Option<PathBuf>,
     /// Score what the loader alone finds, without any analysis.
     #[arg(long)]
     loaded: bool,
@@ -54,17 +60,25 @@ fn main() -> ExitCode {
 
 fn score(arguments: &Arguments) -> Result<()> {
     let truth = Truth::locate().context("no sample programs: set GHIDRA_TRUTH to their folder")?;
-    let categories = match arguments.only.as_slice() {
+    let mut categories = match arguments.only.as_slice() {
         [] => Category::value_variants().to_vec(),
         only => only.to_vec(),
     };
     let depth = if arguments.loaded { Depth::Loaded } else { Depth::Analysed };
+    let mut samples = match &arguments.real {
+        Some(files) => {
+            // Their dumps have no listings.
+            categories.retain(|category| *category != Category::Instructions);
+            truth.real(files)?
+        }
+        None => truth.samples()?,
+    };
     if let Some(name) = &arguments.diff {
-        let outcome = run::judge(&truth.sample(name)?, &categories, depth)?;
-        print_differences(&outcome, arguments.lines);
+        let sample = samples.iter().find(|sample| sample.name == *name);
+        let sample = sample.with_context(|| format!("there is no sample {name}"))?;
+        print_differences(&run::judge(sample, &categories, depth)?, arguments.lines);
         return Ok(());
     }
-    let mut samples = truth.samples()?;
     samples.retain(|sample| arguments.wants(sample));
     let rows = run::judge_all(&samples, &categories, depth, arguments.jobs)?;
     print!("{}", report::table(&rows));
