@@ -1,19 +1,10 @@
 //! The ways in which decoding and language look-up fail.
 
-use ghidra_decompiler::embedded_languages::EMBEDDED_PROCESSORS;
-
-const MORE: &str =
-    "; a build of the bridge with --features all-processors has languages of further processors";
-
-fn all_built_in() -> bool {
-    EMBEDDED_PROCESSORS.iter().all(|(_, built_in)| *built_in)
-}
-
 /// Why a language could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LanguageError {
     /// No built-in processor language has this id.
-    #[error("unknown language id `{0}`{hint}", hint = if all_built_in() { "" } else { MORE })]
+    #[error("unknown language id `{0}`")]
     UnknownLanguage(String),
     /// The language exists, but has no compiler specification of this id.
     #[error("language `{language}` has no compiler specification `{compiler}`")]

@@ -1,5 +1,4 @@
-//! Every language of a build with all processors: it opens, decodes, and decompiles without falling
-//! over. Run with `cargo test -p decompiler --features all-processors --test processors`.
+//! Every language of every processor: it opens, decodes, and decompiles without falling over.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

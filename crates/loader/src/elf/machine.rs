@@ -8,7 +8,7 @@ use object::elf as e;
 /// Code is of the compact kind.
 const EF_MIPS_MICROMIPS: u32 = 0x0200_0000;
 
-const SUPPORTED: &str = "x86, x86-64, ARM, AArch64, MIPS, PowerPC and RISC-V; with all processors built in, also \
+const SUPPORTED: &str = "x86, x86-64, ARM, AArch64, MIPS, PowerPC, RISC-V, \
      68000, SPARC, SuperH, LoongArch, MSP430, Xtensa, TriCore, PA-RISC, NDS32, AVR32, CR16, HC08 and eBPF";
 
 /// Xtensa's number before it had one of its own.
@@ -63,7 +63,7 @@ fn natural(header: &Header) -> Option<(String, &'static str)> {
     Some((id, compiler))
 }
 
-/// Processors that only a build with all of them can open.
+/// Processors that are met less often.
 fn further(header: &Header, endian: &str) -> Option<String> {
     let bits = if header.is_64 { 64 } else { 32 };
     let id = match header.machine {
