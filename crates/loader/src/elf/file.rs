@@ -66,6 +66,12 @@ impl Section {
         self.flags & u64::from(flag) != 0
     }
 
+    /// Its bytes, if the file holds all of them.
+    pub(crate) fn bytes<'a>(&self, file: &'a [u8]) -> Option<&'a [u8]> {
+        let start = usize::try_from(self.offset).ok()?;
+        file.get(start..start.checked_add(usize::try_from(self.size).ok()?)?)
+    }
+
     /// Whether it is in memory at run time.
     pub(crate) fn is_alloc(&self) -> bool {
         self.has(object::elf::SHF_ALLOC)

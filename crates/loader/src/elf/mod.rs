@@ -1,5 +1,6 @@
 //! The ELF loader: executables, shared objects and object files.
 
+mod attributes;
 mod data;
 mod dynamic;
 mod dynamic_tags;
