@@ -25,6 +25,7 @@ mod follow;
 mod function_starts;
 mod functions;
 mod golang;
+mod guard;
 mod jump_tables;
 mod linkage;
 mod machine;
@@ -59,8 +60,9 @@ mod values;
 mod windows_starts;
 
 pub use debug_files::{Content, DebugFiles, NoDebugFiles, OpenFile, Sought};
+pub use guard::Failure;
 pub use make::{MakeError, make_function};
-pub use pass::{Analysis, Monitor, PASSES, Pass, Stopped, run, run_with_files};
+pub use pass::{Analysis, Bounds, Monitor, PASSES, Pass, PassReport, Stopped, run, run_with_files};
 
 #[cfg(test)]
 mod truth;

@@ -1,9 +1,12 @@
-//! The table of passes, and how they are run.
+//! The table of passes, and how they are run: one after the other, each guarded, so that one that
+//! panics or exceeds its bounds loses its own findings only.
 
 use crate::debug_files::{DebugFiles, NoDebugFiles};
+use crate::guard::{Failure, guarded};
 use crate::switches::Told;
 use decompiler::{Decompiler, Language};
 use program::Program;
+use std::time::{Duration, Instant};
 
 /// Why a run ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +29,42 @@ pub trait Monitor {
     fn cancelled(&self) -> bool;
     /// Makes the facts found so far visible to readers.
     fn publish(&mut self, program: &Program);
+    /// A pass is over.
+    fn finished(&mut self, _report: PassReport) {}
+    /// The memory that the process holds now, in bytes, where it can be told.
+    fn memory(&self) -> Option<u64> {
+        None
+    }
+    /// What a pass may take.
+    fn bounds(&self) -> Bounds {
+        Bounds::default()
+    }
+}
+
+/// What one pass may take before it is ended and its findings are dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// How long it may run.
+    pub time: Duration,
+    /// How many bytes of memory the process may grow by while it runs.
+    pub memory: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds { time: Duration::from_secs(3600), memory: u64::MAX }
+    }
+}
+
+/// How a pass went.
+#[derive(Debug, Clone)]
+pub struct PassReport {
+    /// The pass.
+    pub name: &'static str,
+    /// How long it ran.
+    pub elapsed: Duration,
+    /// Why its findings are left out, if they are.
+    pub failure: Option<Failure>,
 }
 
 /// What a pass works with.
@@ -229,23 +268,164 @@ pub fn run_with_files(
         return Err(Stopped::UnknownPass(unknown.clone()));
     }
     let passes: Vec<&Pass> = PASSES.iter().filter(|p| wanted(p)).collect();
-    let decompiler = Decompiler::new();
+    run_all(&passes, program, language, files, monitor)
+}
+
+/// Runs passes in their order. What a pass found is dropped when it fails, and the others go on
+/// from the state before it; a snapshot costs nothing that grows with the program.
+fn run_all(
+    passes: &[&Pass],
+    program: &mut Program,
+    language: &Language,
+    files: &dyn DebugFiles,
+    monitor: &mut dyn Monitor,
+) -> Result<(), Stopped> {
+    let mut decompiler = Decompiler::new();
     let mut told = Told::default();
     for (done, pass) in passes.iter().enumerate() {
         monitor.phase(pass.name, done, passes.len());
-        let began = std::time::Instant::now();
-        let mut analysis = Analysis {
-            program: &mut *program,
-            language,
-            decompiler: &decompiler,
-            told: &mut told,
-            monitor: &mut *monitor,
-            files,
+        let (before, began) = (program.clone(), Instant::now());
+        let outcome = guarded(monitor, |monitor| {
+            let mut analysis = Analysis {
+                program: &mut *program,
+                language,
+                decompiler: &decompiler,
+                told: &mut told,
+                monitor,
+                files,
+            };
+            analysis.check()?;
+            (pass.run)(&mut analysis)
+        });
+        let failure = match outcome {
+            Ok(outcome) => {
+                outcome?;
+                None
+            }
+            Err(failure) => Some(failure),
         };
-        analysis.check()?;
-        (pass.run)(&mut analysis)?;
-        tracing::debug!(pass = pass.name, elapsed = ?began.elapsed(), "pass finished");
+        if let Some(failure) = &failure {
+            *program = before;
+            // Both may be half changed.
+            (decompiler, told) = (Decompiler::new(), Told::default());
+            program.warn(format!("{} {failure}; its findings are left out", pass.name));
+            tracing::warn!(pass = pass.name, %failure, "pass failed");
+        }
+        let elapsed = began.elapsed();
+        tracing::debug!(pass = pass.name, ?elapsed, "pass finished");
+        monitor.finished(PassReport { name: pass.name, elapsed, failure });
         monitor.publish(program);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use program::{Address, DataOrganization, ProgramInfo, SourceType, SymbolId};
+
+    /// Says that the process grows while the pass "Greedy" runs.
+    #[derive(Default)]
+    struct Bounded {
+        phase: &'static str,
+        memory: std::cell::Cell<u64>,
+        reports: Vec<PassReport>,
+    }
+
+    impl Monitor for Bounded {
+        fn phase(&mut self, name: &'static str, _done: usize, _total: usize) {
+            self.phase = name;
+        }
+        fn progress(&mut self, _fraction: f32) {}
+        fn cancelled(&self) -> bool {
+            false
+        }
+        fn publish(&mut self, _program: &Program) {}
+        fn finished(&mut self, report: PassReport) {
+            self.reports.push(report);
+        }
+        fn memory(&self) -> Option<u64> {
+            let growth = if self.phase == "Greedy" { 1000 } else { 0 };
+            self.memory.set(self.memory.get() + growth);
+            Some(self.memory.get())
+        }
+        fn bounds(&self) -> Bounds {
+            Bounds { time: Duration::from_secs(1), memory: 1500 }
+        }
+    }
+
+    fn mark(analysis: &mut Analysis<'_>, at: u64) {
+        let place = Address::ram(at);
+        let name = format!("mark_{at:x}");
+        analysis.program.add_label(place, &name, SymbolId::GLOBAL, SourceType::Analysis);
+    }
+
+    const FIRST: Pass = Pass {
+        name: "First",
+        description: "",
+        run: |analysis| {
+            mark(analysis, 0x10);
+            Ok(())
+        },
+    };
+    const PANICS: Pass = Pass {
+        name: "Panics",
+        description: "",
+        run: |analysis| {
+            mark(analysis, 0x20);
+            panic!("a table that is {}", "broken")
+        },
+    };
+    const ENDLESS: Pass = Pass {
+        name: "Endless",
+        description: "",
+        run: |analysis| {
+            mark(analysis, 0x30);
+            loop {
+                analysis.check()?;
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        },
+    };
+    const GREEDY: Pass = Pass {
+        name: "Greedy",
+        description: "",
+        run: |analysis| {
+            mark(analysis, 0x40);
+            loop {
+                analysis.check()?;
+            }
+        },
+    };
+    const LAST: Pass = Pass {
+        name: "Last",
+        description: "",
+        run: |analysis| {
+            mark(analysis, 0x50);
+            Ok(())
+        },
+    };
+
+    #[test]
+    fn a_pass_that_fails_costs_its_own_findings_only_and_is_named() {
+        let info = ProgramInfo { address_bits: 64, ..ProgramInfo::default() };
+        let mut program = Program::new(info, false, DataOrganization::default());
+        let language = Language::open("x86:LE:64:default", "gcc").expect("built in");
+        let mut monitor = Bounded::default();
+        let passes = [&FIRST, &PANICS, &ENDLESS, &GREEDY, &LAST];
+        let outcome = run_all(&passes, &mut program, &language, &NoDebugFiles, &mut monitor);
+        assert_eq!(outcome, Ok(()));
+        let left = |at| program.symbols.named(&format!("mark_{at:x}")).next().is_some();
+        let marks = [0x10, 0x20, 0x30, 0x40, 0x50].map(left);
+        assert_eq!(marks, [true, false, false, false, true]);
+        let failures: Vec<bool> = monitor.reports.iter().map(|r| r.failure.is_some()).collect();
+        assert_eq!(failures, [false, true, true, true, false]);
+        let warnings = program.info.warnings.join("\n");
+        for (name, reason) in
+            [("Panics", "a table that is broken"), ("Endless", "took longer"), ("Greedy", "memory")]
+        {
+            let told = |line: &str| line.starts_with(name) && line.contains(reason);
+            assert!(warnings.lines().any(told), "{name}: {warnings}");
+        }
+    }
 }
