@@ -79,7 +79,7 @@ pub async fn test(
     }
     let ground = Playground::new(options.root.as_deref())
         .map_err(|error| format!("no scratch folder: {error}"))?;
-    let mut session = open(target, context).await.map_err(|unopened| unopened.describe())?;
+    let mut session = open(target, context).await.map_err(|unopened| unopened.explain(context))?;
     let tools: Vec<Json> = surface.tools().map(|tool| tool.json.clone()).collect();
     session.peer.mirror(&tools);
     let mut findings = Vec::new();

@@ -17,7 +17,7 @@ pub struct Cli {
     pub verb: Verb,
 }
 
-const TARGETS: &str = "Targets:  stdio -- COMMAND ARGUMENTS | http(s)://... | ws(s)://... | a saved report or recording
+const TARGETS: &str = "Targets:  COMMAND ARGUMENTS | stdio -- COMMAND ARGUMENTS | http(s)://... | localhost:3000 | ws(s)://... | a saved report or recording
 Exit:     0 fine, 1 findings, 2 could not run";
 
 /// Flags that every verb understands.
@@ -33,7 +33,7 @@ pub struct Common {
     #[arg(long, global = true, value_name = "VARIABLE")]
     pub bearer_env: Option<String>,
     /// Longest silence while waiting for an answer (5, 500ms, 2m)
-    #[arg(long, global = true, value_parser = parse_duration, default_value = "15s")]
+    #[arg(long, global = true, value_parser = parse_duration, default_value = "30s")]
     pub timeout_idle: Duration,
     /// Longest time for one answer
     #[arg(long, global = true, value_parser = parse_duration, default_value = "60s")]
@@ -50,6 +50,18 @@ pub struct Common {
     /// Set a variable for a command that is started ("NAME=value", may be repeated)
     #[arg(long, global = true, value_name = "NAME=VALUE")]
     pub env: Vec<String>,
+    /// Start commands in this folder
+    #[arg(long, global = true, value_name = "FOLDER")]
+    pub cwd: Option<PathBuf>,
+    /// Trust the certificates in this PEM file as well (also: SSL_CERT_FILE, NODE_EXTRA_CA_CERTS)
+    #[arg(long, global = true, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Do not check certificates
+    #[arg(long, global = true)]
+    pub insecure: bool,
+    /// Go through this HTTP proxy (else: HTTPS_PROXY, HTTP_PROXY, NO_PROXY)
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub proxy: Option<String>,
     /// Do not replace secrets in what is recorded
     #[arg(long, global = true)]
     pub keep_secrets: bool,
@@ -64,6 +76,9 @@ pub struct TargetArgs {
     /// Take the servers of a client's configuration file, or of a list with one target a line
     #[arg(long, value_name = "FILE", visible_alias = "targets")]
     pub config: Option<PathBuf>,
+    /// Take the servers of every client that is installed here
+    #[arg(long, conflicts_with = "config")]
+    pub installed: bool,
     /// Only this server of the configuration file
     #[arg(long, value_name = "NAME")]
     pub server: Option<String>,
@@ -148,6 +163,9 @@ pub struct ReplayArgs {
 pub struct DoctorArgs {
     #[command(flatten)]
     pub at: TargetArgs,
+    /// Give a command all variables of this shell, not just the few that clients pass on
+    #[arg(long)]
+    pub inherit_env: bool,
     /// Also send messages of 16 and 64 MiB
     #[arg(long)]
     pub big_messages: bool,

@@ -20,7 +20,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            idle: Duration::from_secs(15),
+            idle: Duration::from_secs(30),
             total: Duration::from_secs(60),
             max_message: 256 << 20,
             max_unrelated: 20_000,

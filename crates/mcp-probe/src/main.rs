@@ -1,14 +1,17 @@
 //! `mcp-probe`: looks at any MCP server from the outside.
 
 mod active;
+mod argv;
 mod change;
 mod cli;
 mod client;
+mod conform;
 mod doctor;
 mod emit;
 mod finding;
 mod html;
 mod http;
+mod installed;
 mod json;
 mod limits;
 mod link;
@@ -32,7 +35,8 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
+    let cli = cli::Cli::parse_from(argv::normalized(args));
     // Deep but legal JSON is read and dropped by recursion.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(8 << 20).build();

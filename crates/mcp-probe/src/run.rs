@@ -4,6 +4,7 @@
 use crate::cli::{Common, TargetArgs};
 use crate::client::{Context, VERSIONS, Wish};
 use crate::finding::{Finding, Severity};
+use crate::http::Network;
 use crate::json::Json;
 use crate::limits::Limits;
 use crate::screen::Screen;
@@ -100,9 +101,22 @@ impl Run {
         if let Some(path) = &common.record {
             trail.write_to(path, None).map_err(|error| format!("{}: {error}", path.display()))?;
         }
+        let network = Network::new(common.ca.as_deref(), common.insecure, common.proxy.as_deref())?;
+        crate::http::choose(network);
         let limits =
             Limits { idle: common.timeout_idle, total: common.timeout_total, ..Limits::default() };
-        Ok(Run { context: Context { limits, trail, headers, env, wish }, common })
+        Ok(Run {
+            context: Context {
+                limits,
+                trail,
+                headers,
+                env,
+                cwd: common.cwd.clone(),
+                bare_env: false,
+                wish,
+            },
+            common,
+        })
     }
 
     /// The one target of a verb.
@@ -119,15 +133,18 @@ impl Run {
 
     /// All targets of a verb.
     pub fn targets(&self, at: &TargetArgs) -> Result<Vec<Named>, Failure> {
-        let Some(path) = &at.config else {
-            let target = Target::from_words(&at.target, &at.command)?;
-            return Ok(vec![Named { name: target.describe(), target, headers: Vec::new() }]);
+        let (mut all, place) = match &at.config {
+            Some(path) => (read_list(path)?, path.display().to_string()),
+            None if at.installed => (crate::installed::servers()?, "no client".to_string()),
+            None => {
+                let target = Target::from_words(&at.target, &at.command)?;
+                return Ok(vec![Named { name: target.describe(), target, headers: Vec::new() }]);
+            }
         };
-        let mut all = read_list(path)?;
         if let Some(name) = &at.server {
-            all.retain(|named| named.name == *name);
+            all.retain(|named| named.name == *name || named.name.ends_with(&format!("/{name}")));
             if all.is_empty() {
-                return Err(format!("{} names no server {name:?}", path.display()));
+                return Err(format!("{place} names no server {name:?}"));
             }
         }
         Ok(all)

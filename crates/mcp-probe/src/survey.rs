@@ -1,14 +1,15 @@
 //! Looking at a whole server: every era it has, every list, every page.
 
 use crate::client::{
-    Context, Era, MODERN, NEWEST_LEGACY, Peer, Session, Unopened, VERSIONS, Wish, open_era,
+    Attempt, Context, Era, MODERN, NEWEST_LEGACY, Peer, Session, Unopened, VERSIONS, Wish, open_era,
 };
 use crate::json::Json;
 use crate::limits::Limits;
+use crate::link::LinkError;
 use crate::obj;
 use crate::surface::{LISTS, Surface, greet, read};
 use crate::target::Target;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest wait for methods that were not promised.
 const UNPROMISED_WAIT: Duration = Duration::from_secs(3);
@@ -33,20 +34,45 @@ pub async fn survey(
     }
     let wanted: Vec<(Era, String)> = match &context.wish {
         Wish::Pin(version) => vec![(Era::of(version), version.clone())],
-        Wish::Auto => vec![(Era::Modern, MODERN.into()), (Era::Legacy, NEWEST_LEGACY.into())],
+        // The handshake first: what it took says how long the other era may keep silent.
+        Wish::Auto => vec![(Era::Legacy, NEWEST_LEGACY.into()), (Era::Modern, MODERN.into())],
     };
     let mut attempts = Vec::new();
     let mut surfaces = Vec::new();
+    let mut patience = context.limits;
     for (era, version) in wanted {
-        if let Some(mut session) = open_era(target, context, era, &version, &mut attempts).await {
+        let began = Instant::now();
+        let limited = context.with_limits(patience);
+        if let Some(mut session) = open_era(target, &limited, era, &version, &mut attempts).await {
+            patience.idle = patience.idle.min(SECOND_ERA.max(began.elapsed() * 3));
+            session.peer.options.limits = context.limits;
             surfaces.push(look(&mut session, context, depth).await);
             session.close().await;
+        } else if is_settled(&attempts) {
+            break;
+        } else {
+            patience.idle = patience.idle.min(SECOND_ERA);
         }
     }
+    // Reports name the newest era first.
+    surfaces.reverse();
     match surfaces.is_empty() {
-        true => Err(Unopened { attempts }.describe()),
+        true => Err(Unopened { attempts }.explain(context)),
         false => Ok(surfaces),
     }
+}
+
+/// How long one era is awaited when the other did not come about.
+const SECOND_ERA: Duration = Duration::from_secs(2);
+
+/// Whether the other era cannot do better: there is no connection at all.
+fn is_settled(attempts: &[Attempt]) -> bool {
+    attempts.last().is_some_and(|attempt| {
+        matches!(
+            attempt.error,
+            Some(LinkError::Spawn(..) | LinkError::Connect(_) | LinkError::WebSocket(_))
+        )
+    })
 }
 
 /// The surface behind one session.

@@ -25,6 +25,10 @@ pub struct Command {
     pub args: Vec<String>,
     /// Environment variables to set.
     pub env: Vec<(String, String)>,
+    /// Working directory, when it is not ours.
+    pub cwd: Option<PathBuf>,
+    /// Whether it gets only the few variables that clients pass on, not all of ours.
+    pub bare_env: bool,
 }
 
 /// A target with the name under which it was found.
@@ -44,18 +48,38 @@ impl Target {
         match words {
             [word] if word == "stdio" => match command {
                 [] => Err("stdio needs a command: stdio -- COMMAND ARGUMENTS".into()),
-                [program, args @ ..] => Ok(Target::Stdio(Command {
-                    program: program.clone(),
-                    args: args.to_vec(),
-                    env: Vec::new(),
-                })),
+                words => Ok(Target::of_command(words)),
             },
+            [] if !command.is_empty() => Ok(Target::of_command(command)),
+            [word, rest @ ..] if word == "stdio" => {
+                Ok(Target::of_command(&[rest, command].concat()))
+            }
             [_] if !command.is_empty() => Err("only stdio takes a command after --".into()),
             [word] => Target::from_word(word),
-            [] if !command.is_empty() => Err("put the word stdio before --".into()),
             [] => Err("a target is missing: stdio -- COMMAND, a URL, or a file".into()),
-            _ => Err(format!("too many targets: {}", words.join(" "))),
+            [first, ..] => Err(format!(
+                "too many targets: {}; for a command write: stdio -- {} (there is no program {first:?} on the search path)",
+                words.join(" "),
+                words.join(" ")
+            )),
         }
+    }
+
+    /// A command line. One quoted text is split as a shell would do it.
+    fn of_command(words: &[String]) -> Target {
+        let split = match words {
+            [line] if line.contains(char::is_whitespace) && !Path::new(line).exists() => {
+                shlex::split(line)
+            }
+            _ => None,
+        };
+        let words = split.filter(|split| !split.is_empty()).unwrap_or(words.to_vec());
+        let program = words.first().cloned().unwrap_or_default();
+        Target::Stdio(Command {
+            program,
+            args: words.get(1..).unwrap_or_default().to_vec(),
+            ..Command::default()
+        })
     }
 
     fn from_word(word: &str) -> Result<Target, String> {
@@ -65,10 +89,12 @@ impl Target {
                 .ok_or(format!("{word:?} is no http, https, ws or wss address"));
         }
         let path = PathBuf::from(word);
-        match path.exists() {
-            true => Ok(Target::File(path)),
-            false => Err(format!("{word:?} is neither stdio, nor a URL, nor a file that exists")),
+        if path.exists() {
+            return Ok(Target::File(path));
         }
+        schemeless(word).map(Target::Url).ok_or(format!(
+            "{word:?} is neither a URL, nor a file that exists, nor a program on the search path; a command is given as: stdio -- COMMAND ARGUMENTS"
+        ))
     }
 
     /// The target in one line.
@@ -108,18 +134,141 @@ impl Target {
     }
 }
 
+/// `localhost:3000`, `:3000`, `example.com/mcp`: an address as people say it. Without a
+/// path it means the usual one.
+fn schemeless(word: &str) -> Option<Url> {
+    let word = if word.starts_with(':') { format!("localhost{word}") } else { word.to_string() };
+    let (authority, path) = word.split_at(word.find('/').unwrap_or(word.len()));
+    let name = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
+    let numbered = !port.is_empty() && port.parse::<u16>().is_ok();
+    let known = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok();
+    let dotted = host.contains('.') && !path.is_empty();
+    if host.is_empty() || !authority.chars().all(name) || !(numbered || known || dotted) {
+        return None;
+    }
+    let local = known || port != "443" && !dotted;
+    let scheme = if local { "http" } else { "https" };
+    let path = if path.is_empty() || path == "/" { "/mcp" } else { path };
+    Url::parse(&format!("{scheme}://{authority}{path}"))
+}
+
+/// JSON as settings files have it: with remarks, and commas before closing brackets.
+fn plain_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.char_indices().peekable();
+    let mut inside = false;
+    while let Some((at, c)) = rest.next() {
+        let next = rest.peek().map(|(_, c)| *c);
+        match (inside, c) {
+            (true, '\\') => {
+                out.push(c);
+                out.extend(rest.next().map(|(_, c)| c));
+            }
+            (_, '"') => {
+                inside = !inside;
+                out.push(c);
+            }
+            (false, '/') if next == Some('/') => {
+                while rest.next_if(|(_, c)| *c != '\n').is_some() {}
+            }
+            (false, '/') if next == Some('*') => {
+                let end = text[at + 2..].find("*/").map_or(text.len(), |end| at + 2 + end + 2);
+                while rest.next_if(|(at, _)| *at < end).is_some() {}
+            }
+            (false, '}' | ']') => {
+                let kept = out.trim_end();
+                if kept.ends_with(',') {
+                    out.truncate(kept.len() - 1);
+                }
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
 /// Reads the servers named in a configuration file of a known client, or in a
 /// list with one target a line.
 pub fn read_list(path: &Path) -> Result<Vec<Named>, String> {
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let found = match json::parse(text.as_bytes()) {
+    let parsed =
+        json::parse(text.as_bytes()).or_else(|_| json::parse(plain_json(&text).as_bytes()));
+    let found = match parsed {
         Ok(value) if value.is_object() => from_config(&value)?,
+        _ if path.extension().is_some_and(|ending| ending == "json") => {
+            return Err(format!("{} is no JSON, not even with remarks", path.display()));
+        }
+        _ if path.extension().is_some_and(|ending| ending == "toml") => from_toml(&text),
         _ => from_lines(&text, path)?,
     };
     match found.is_empty() {
         true => Err(format!("{} names no servers", path.display())),
         false => Ok(found),
+    }
+}
+
+/// The tables `[mcp_servers.NAME]` of a TOML file with plain values, as Codex has them.
+fn from_toml(text: &str) -> Vec<Named> {
+    let mut entries: Vec<(String, Json)> = Vec::new();
+    let mut part = None;
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        if let Some(header) = line.strip_prefix('[').and_then(|line| line.split(']').next()) {
+            part = header.trim().strip_prefix("mcp_servers.").map(|name| {
+                let (name, inner) = name.split_once('.').unwrap_or((name, ""));
+                let name = name.trim_matches(['"', '\'']).to_string();
+                if !entries.iter().any(|(known, _)| *known == name) {
+                    entries.push((name.clone(), Json::object()));
+                }
+                (name, inner.to_string())
+            });
+            continue;
+        }
+        let (Some((name, inner)), Some((key, value))) = (&part, line.split_once('=')) else {
+            continue;
+        };
+        let Some(value) = toml_value(value.trim()) else { continue };
+        let Some((_, entry)) = entries.iter_mut().find(|(known, _)| known == name) else {
+            continue;
+        };
+        let key = key.trim().trim_matches(['"', '\'']);
+        if inner.is_empty() {
+            entry.set(key, value);
+        } else {
+            let mut table = entry.get(inner).cloned().unwrap_or_else(Json::object);
+            table.set(key, value);
+            entry.set(inner, table);
+        }
+    }
+    entries.iter().filter_map(|(name, entry)| from_entry(name, entry).ok().flatten()).collect()
+}
+
+/// Texts, lists of texts, inline tables and booleans: JSON but for the quotes and `=`.
+fn toml_value(text: &str) -> Option<Json> {
+    let text = text.strip_suffix(',').unwrap_or(text);
+    let text = match text.strip_prefix('{') {
+        Some(table) => format!(
+            "{{{}",
+            table
+                .replace(" = ", ":")
+                .replace('=', ":")
+                .split(',')
+                .map(quote_key)
+                .collect::<Vec<_>>()
+                .join(",")
+        ),
+        None if text.starts_with('\'') => format!("\"{}\"", text.trim_matches('\'')),
+        None => text.to_string(),
+    };
+    json::parse(plain_json(&text).as_bytes()).ok()
+}
+
+fn quote_key(pair: &str) -> String {
+    match pair.split_once(':') {
+        Some((key, value)) if !key.trim().starts_with('"') => format!("\"{}\":{value}", key.trim()),
+        _ => pair.to_string(),
     }
 }
 
@@ -132,36 +281,89 @@ fn from_config(value: &Json) -> Result<Vec<Named>, String> {
     for place in places {
         for key in ["mcpServers", "servers", "context_servers"] {
             for (name, server) in place.get(key).map_or(&[][..], Json::members) {
-                found.push(from_entry(name.as_str(), server)?);
+                found.extend(from_entry(name.as_str(), server)?);
             }
         }
     }
     Ok(found)
 }
 
-fn from_entry(name: &str, server: &Json) -> Result<Named, String> {
+/// One server; none if the client was told not to start it.
+fn from_entry(name: &str, server: &Json) -> Result<Option<Named>, String> {
+    let switch = |key: &str| server.get(key).and_then(Json::as_bool);
+    if switch("disabled") == Some(true) || switch("enabled") == Some(false) {
+        return Ok(None);
+    }
     let texts = |list: Option<&Json>| -> Vec<String> {
-        list.map_or(&[][..], Json::items).iter().filter_map(Json::as_str).map(Into::into).collect()
+        list.map_or(&[][..], Json::items).iter().filter_map(Json::as_str).map(filled).collect()
     };
     let pairs = |list: Option<&Json>| -> Vec<(String, String)> {
         let pair = |(key, value): &(json::Text, Json)| {
-            Some((key.as_str().to_string(), value.as_str()?.to_string()))
+            Some((key.as_str().to_string(), filled(value.as_str()?)))
         };
         list.map_or(&[][..], Json::members).iter().filter_map(pair).collect()
     };
     let url = ["url", "serverUrl", "httpUrl"].iter().find_map(|key| server.text_at(key));
     let target = match (url, server.text_at("command")) {
-        (Some(url), _) => {
-            Url::parse(url).map(Target::Url).ok_or(format!("{name}: {url:?} is no address"))?
-        }
+        (Some(url), _) => Url::parse(&filled(url))
+            .map(Target::Url)
+            .ok_or(format!("{name}: {url:?} is no address"))?,
         (None, Some(program)) => Target::Stdio(Command {
-            program: program.into(),
+            program: filled(program),
             args: texts(server.get("args")),
             env: pairs(server.get("env")),
+            cwd: server.text_at("cwd").map(|folder| PathBuf::from(filled(folder))),
+            bare_env: false,
         }),
+        // Some clients write program and arguments as one list.
+        (None, None) if server.get("command").is_some_and(Json::is_array) => {
+            Target::Stdio(Command {
+                env: pairs(server.get("environment").or(server.get("env"))),
+                cwd: server.text_at("cwd").map(PathBuf::from),
+                ..command_of(texts(server.get("command")))
+            })
+        }
         (None, None) => return Err(format!("{name}: neither url nor command")),
     };
-    Ok(Named { name: name.into(), target, headers: pairs(server.get("headers")) })
+    let headers = ["headers", "http_headers"].iter().find_map(|key| server.get(key));
+    Ok(Some(Named { name: name.into(), target, headers: pairs(headers) }))
+}
+
+fn command_of(words: Vec<String>) -> Command {
+    let mut words = words.into_iter();
+    Command {
+        program: words.next().unwrap_or_default(),
+        args: words.collect(),
+        ..Command::default()
+    }
+}
+
+/// A text with `${NAME}`, `${env:NAME}` and `${NAME:-default}` filled in from our own
+/// variables, as clients do; what is not set stays as it is.
+fn filled(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, inside)) = rest.split_once("${") {
+        out.push_str(before);
+        let Some((name, after)) = inside.split_once('}') else {
+            out.push_str("${");
+            out.push_str(inside);
+            return out;
+        };
+        let (key, default) = match name.split_once(":-") {
+            Some((key, default)) => (key, Some(default)),
+            None => (name.strip_prefix("env:").unwrap_or(name), None),
+        };
+        let home = (key == "userHome").then(|| std::env::var("HOME").ok()).flatten();
+        let folder = (key == "workspaceFolder")
+            .then(|| std::env::current_dir().ok().map(|at| at.display().to_string()))
+            .flatten();
+        let value = home.or(folder).or_else(|| std::env::var(key).ok()).or(default.map(Into::into));
+        out.push_str(&value.unwrap_or(format!("${{{name}}}")));
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 fn from_lines(text: &str, path: &Path) -> Result<Vec<Named>, String> {
@@ -205,6 +407,44 @@ mod tests {
         assert!(Target::from_words(&words(&["http://h"]), &words(&["x"])).is_err());
         assert!(Target::from_words(&words(&["no such thing"]), &[]).is_err());
         let target = Target::from_words(&words(&["stdio"]), &words(&["a", "b"])).unwrap();
-        assert_eq!(Target::from_json(&target.to_json()), Some(target));
+        assert_eq!(Target::from_json(&target.to_json()), Some(target.clone()));
+        assert_eq!(Target::from_words(&[], &words(&["a", "b"])).unwrap(), target);
+        assert_eq!(Target::from_words(&words(&["stdio"]), &words(&["a b"])).unwrap(), target);
+    }
+
+    #[test]
+    fn addresses_without_a_scheme() {
+        for (word, address) in [
+            ("localhost:3000", "http://localhost:3000/mcp"),
+            (":3000", "http://localhost:3000/mcp"),
+            ("127.0.0.1:8931/x", "http://127.0.0.1:8931/x"),
+            ("localhost/mcp", "http://localhost/mcp"),
+            ("example.com/mcp", "https://example.com/mcp"),
+        ] {
+            assert_eq!(schemeless(word).unwrap().to_string(), address);
+        }
+        for word in ["report.json", "no such thing", "a:b", "", "x"] {
+            assert_eq!(schemeless(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn settings_with_remarks_and_switches() {
+        let text = "{ // remark\n\"servers\": { /* two */ \"a\": {\"command\": [\"x\", \"//y\"], \"cwd\": \"/tmp\", \"environment\": {\"K\": \"${NO_SUCH_VARIABLE:-v}\"}},\n\"off\": {\"command\": \"z\", \"disabled\": true,},},}";
+        let found = from_config(&json::parse(plain_json(text).as_bytes()).unwrap()).unwrap();
+        assert_eq!(found.len(), 1);
+        let Target::Stdio(command) = &found[0].target else { panic!("a command") };
+        assert_eq!(command.args, ["//y"]);
+        assert_eq!(command.cwd.as_deref(), Some(Path::new("/tmp")));
+        assert_eq!(command.env, [("K".to_string(), "v".to_string())]);
+    }
+
+    #[test]
+    fn tables_of_toml() {
+        let text = "model = \"x\"\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"-y\", \"docs\"]\n[mcp_servers.docs.env]\nK = 'v'\n[mcp_servers.web]\nurl = \"https://a/mcp\"\nhttp_headers = { \"A\" = \"b\" }\n[other]\ncommand = \"no\"\n";
+        let found = from_toml(text);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].target.describe(), "stdio: npx -y docs");
+        assert_eq!(found[1].headers, [("A".to_string(), "b".to_string())]);
     }
 }

@@ -1,9 +1,11 @@
 //! One request and everything that came of it.
 
+use crate::conform::Fault;
 use crate::json::Json;
 use crate::limits::{Limits, seconds};
 use crate::link::{Closure, HttpEnd, LinkError};
 use crate::message::{Kind, Message};
+use crate::stream::Quirks;
 use crate::trail::HttpFacts;
 use bytes::Bytes;
 use std::time::Duration;
@@ -49,6 +51,8 @@ pub enum Outcome {
     Invalid(Message),
     /// No answer in time.
     Expired(Expiry),
+    /// Nothing but an answer with an id that was not asked with.
+    Misaddressed(Message),
     /// The connection ended first.
     Closed(Closure),
     /// An HTTP answer without a message.
@@ -88,6 +92,14 @@ pub struct Exchange {
     pub side: Vec<Bytes>,
     /// What had come of the answer when time ran out, over HTTP.
     pub unfinished: Option<Bytes>,
+    /// How the answer was written.
+    pub quirks: Quirks,
+    /// Whether the answer stood in an array of messages.
+    pub batched: bool,
+    /// Status and target of the redirects on the way, over HTTP.
+    pub hops: Vec<(u16, String)>,
+    /// Where the answer leaves the specification, and which clients refuse it.
+    pub faults: Vec<Fault>,
 }
 
 impl Exchange {
@@ -137,6 +149,10 @@ impl Exchange {
                 "no answer after {} (total limit), though the server kept sending",
                 seconds(limits.total)
             ),
+            Outcome::Misaddressed(message) => {
+                let id = message.id().map_or("no id".to_string(), |id| format!("id {id}"));
+                format!("an answer came, but with {} and not that of the request", clip(&id, 60))
+            }
             Outcome::Closed(closure) => format!("no answer; {}", closure.why),
             Outcome::Bare(end, body) => {
                 let fault =
@@ -166,6 +182,7 @@ impl Exchange {
             Outcome::Error(_) => "error",
             Outcome::Invalid(_) => "invalid answer",
             Outcome::Expired(_) => "silence",
+            Outcome::Misaddressed(_) => "wrong id",
             Outcome::Closed(closure) if closure.code.is_some() || closure.signal.is_some() => {
                 "crash"
             }
@@ -182,6 +199,13 @@ impl Exchange {
 pub fn outcome_of(message: &Message) -> Outcome {
     match message.kind {
         Kind::Response => Outcome::Result(message.json.get("result").cloned().unwrap_or_default()),
+        // A null beside a result says nothing.
+        Kind::Error
+            if message.json.get("error") == Some(&Json::Null)
+                && message.json.get("result").is_some() =>
+        {
+            Outcome::Result(message.json.get("result").cloned().unwrap_or_default())
+        }
         Kind::Error => {
             Outcome::Error(RpcError::read(message.json.get("error").unwrap_or(&Json::Null)))
         }
@@ -197,6 +221,17 @@ pub fn clip(text: &str, most: usize) -> String {
         out.push('…');
     }
     out
+}
+
+/// Whether both official clients take `given` for `asked`: the text of a number, or a whole
+/// number written with a fraction, stands for the number.
+pub fn same_id(given: Option<&Json>, asked: Option<&Json>) -> bool {
+    let number = asked.and_then(Json::as_i64);
+    match (given, number) {
+        (Some(Json::String(text)), Some(number)) => text.as_str().parse() == Ok(number),
+        (Some(value @ Json::Number(_)), Some(number)) => value.as_f64() == Some(number as f64),
+        _ => false,
+    }
 }
 
 /// The same for bytes.

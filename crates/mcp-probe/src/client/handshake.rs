@@ -8,7 +8,9 @@ use crate::http::Url;
 use crate::json::Json;
 use crate::link::{Link, LinkError};
 use crate::obj;
-use crate::target::{Command, Target};
+use crate::target::Target;
+use std::time::Duration;
+use tokio::sync::Notify;
 
 /// One thing that was tried.
 #[derive(Debug, Clone)]
@@ -31,6 +33,8 @@ pub struct Session {
     pub opening: Exchange,
     /// What was tried before.
     pub attempts: Vec<Attempt>,
+    /// The status that `notifications/initialized` got, over HTTP.
+    pub initialized: Option<u16>,
 }
 
 /// No session came about.
@@ -46,15 +50,32 @@ impl Unopened {
         let lines: Vec<String> = self.attempts.iter().map(|attempt| attempt.describe()).collect();
         lines.join("; ")
     }
+
+    /// The same for verbs that cannot say more: with the last words of the process, and
+    /// where to ask for the cause.
+    pub fn explain(&self, context: &Context) -> String {
+        let stderr = context.trail.stderr_since(0, 3);
+        let said = match stderr.is_empty() {
+            true => String::new(),
+            false => format!("; stderr: {}", super::clip(&stderr.join(" | "), 300)),
+        };
+        format!("{}{said} (mcp-probe doctor finds the cause)", self.describe())
+    }
 }
 
 impl Attempt {
     /// One line for people.
     pub fn describe(&self) -> String {
         match (&self.exchange, &self.error) {
+            (Some(exchange), _) if exchange.result().is_some() => {
+                let versions = exchange.result().and_then(|result| result.get("supportedVersions"));
+                let offered =
+                    versions.map_or("nothing of the modern era".to_string(), Json::to_string);
+                format!("{}: answered, and offers {offered}", self.what)
+            }
             (Some(exchange), _) => format!("{}: {}", self.what, exchange.describe()),
+            (None, None) => format!("{}: no answer yet when the handshake worked", self.what),
             (_, Some(error)) => format!("{}: {error}", self.what),
-            _ => self.what.clone(),
         }
     }
 
@@ -86,11 +107,7 @@ pub async fn open(target: &Target, context: &Context) -> Result<Session, Unopene
         Wish::Pin(version) => {
             open_era(target, context, Era::of(version), version, &mut attempts).await
         }
-        Wish::Auto => match open_era(target, context, Era::Modern, MODERN, &mut attempts).await {
-            Some(session) => Some(session),
-            None if is_final(&attempts) => None,
-            None => open_era(target, context, Era::Legacy, NEWEST_LEGACY, &mut attempts).await,
-        },
+        Wish::Auto => open_either(target, context, &mut attempts).await,
     }
     .map(|mut session| {
         session.attempts = attempts.clone();
@@ -98,6 +115,57 @@ pub async fn open(target: &Target, context: &Context) -> Result<Session, Unopene
     })
     .ok_or(Unopened { attempts })
 }
+
+/// The modern era first. Servers that know only a handshake may keep silent, or die, when
+/// they are asked for it; so, after a moment of silence, the handshake is tried beside it.
+async fn open_either(
+    target: &Target,
+    context: &Context,
+    attempts: &mut Vec<Attempt>,
+) -> Option<Session> {
+    let go = Notify::new();
+    let modern = async {
+        let mut tried = Vec::new();
+        let session = open_era(target, context, Era::Modern, MODERN, &mut tried).await;
+        (session, tried)
+    };
+    let legacy = async {
+        tokio::select! {
+            () = tokio::time::sleep(PATIENCE) => {}
+            () = go.notified() => {}
+        }
+        let mut tried = Vec::new();
+        let session = open_era(target, context, Era::Legacy, NEWEST_LEGACY, &mut tried).await;
+        (session, tried)
+    };
+    tokio::pin!(modern, legacy);
+    tokio::select! {
+        (session, mut tried) = &mut modern => {
+            attempts.append(&mut tried);
+            if session.is_some() || is_final(attempts) {
+                return session;
+            }
+            go.notify_one();
+            let (session, mut tried) = legacy.await;
+            attempts.append(&mut tried);
+            session
+        }
+        (session, mut tried) = &mut legacy => {
+            if session.is_some() {
+                attempts.push(Attempt { what: "server/discover".into(), exchange: None, error: None });
+                attempts.append(&mut tried);
+                return session;
+            }
+            let (session, mut newer) = modern.await;
+            attempts.append(&mut newer);
+            attempts.append(&mut tried);
+            session
+        }
+    }
+}
+
+/// How long the modern era is awaited alone.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether a second try cannot do better than the first.
 fn is_final(attempts: &[Attempt]) -> bool {
@@ -121,10 +189,7 @@ pub async fn open_era(
 ) -> Option<Session> {
     match target {
         Target::Stdio(command) => {
-            let command = Command {
-                env: [command.env.clone(), context.env.clone()].concat(),
-                ..command.clone()
-            };
+            let command = context.command(command);
             let link = Link::stdio(&command, context.link_options());
             greet(link.await, "start", context, era, version, attempts).await
         }
@@ -190,12 +255,18 @@ async fn discover(mut peer: Peer, attempts: &mut Vec<Attempt>) -> Option<Session
         peer.version = version;
         exchange = peer.request("server/discover", Json::object()).await;
     }
-    let greeting =
-        exchange.result().filter(|result| result.get("supportedVersions").is_some()).cloned();
+    // A server may know the question and say that it has only older versions.
+    let greeting = exchange.result().filter(|result| offers_modern(result)).cloned();
     match greeting {
         Some(greeting) => {
             peer.agree();
-            Some(Session { peer, greeting, opening: exchange, attempts: Vec::new() })
+            Some(Session {
+                peer,
+                greeting,
+                opening: exchange,
+                attempts: Vec::new(),
+                initialized: None,
+            })
         }
         None => {
             attempts.push(Attempt::made("server/discover", exchange));
@@ -203,6 +274,12 @@ async fn discover(mut peer: Peer, attempts: &mut Vec<Attempt>) -> Option<Session
             None
         }
     }
+}
+
+/// Whether a version of the modern era is among those supported.
+fn offers_modern(result: &Json) -> bool {
+    let versions = result.get("supportedVersions").map_or(&[][..], Json::items);
+    versions.iter().filter_map(Json::as_str).any(|version| version == MODERN)
 }
 
 /// A modern server that refuses our version names those it has. Ours may be
@@ -230,8 +307,8 @@ async fn initialize(mut peer: Peer, version: &str, attempts: &mut Vec<Attempt>) 
         peer.version = agreed.into();
     }
     peer.agree();
-    let _ = peer.notify("notifications/initialized", None).await;
-    Some(Session { peer, greeting, opening: exchange, attempts: Vec::new() })
+    let initialized = peer.notify("notifications/initialized", None).await.ok().flatten();
+    Some(Session { peer, greeting, opening: exchange, attempts: Vec::new(), initialized })
 }
 
 /// The version to try after a refusal: the newest older one that the answer

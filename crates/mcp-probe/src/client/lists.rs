@@ -36,6 +36,7 @@ impl Peer {
         let mut listing = Listing { items: Vec::new(), pages: Vec::new(), fault: None };
         let mut cursors = std::collections::HashSet::new();
         let mut params = Json::object();
+        let began = std::time::Instant::now();
         loop {
             let mut page = self.request(method, params).await;
             let (items, cursor) = match page.result() {
@@ -54,12 +55,17 @@ impl Peer {
                 Some(Json::Array(items)) => listing.items.extend(items),
                 _ => listing.fault = Some(format!("the result has no list {member:?}")),
             }
+            // Both official clients take an empty cursor for the end.
+            let cursor = cursor.filter(|cursor| !cursor.is_empty());
             let Some(cursor) = cursor.filter(|_| listing.fault.is_none()) else {
                 return listing;
             };
             if !cursors.insert(cursor.clone()) {
                 listing.fault = Some(format!("the cursor {cursor:?} leads in a circle"));
-            } else if listing.pages.len() >= MOST_PAGES || listing.items.len() >= MOST_ITEMS {
+            } else if listing.pages.len() >= MOST_PAGES
+                || listing.items.len() >= MOST_ITEMS
+                || began.elapsed() > self.options.limits.total
+            {
                 listing.fault =
                     Some(format!("the list does not end after {} pages", listing.pages.len()));
             }

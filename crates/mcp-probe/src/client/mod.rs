@@ -5,19 +5,22 @@ mod handshake;
 mod headers;
 mod lists;
 
+use crate::conform::{self, Fault};
 use crate::json::Json;
 use crate::limits::{Activity, Limits};
 use crate::link::{HttpEnd, Incoming, Link, LinkError, LinkOptions};
 use crate::message::{Kind, Message};
 use crate::obj;
 use crate::stream::Quirks;
+use crate::target::Command;
 use crate::trail::Trail;
 use bytes::Bytes;
-pub use exchange::{Exchange, Expiry, Outcome, clip, clip_bytes, outcome_of};
+pub use exchange::{Exchange, Expiry, Outcome, clip, clip_bytes, outcome_of, same_id};
 pub use handshake::{Attempt, Session, Unopened, open, open_era};
 pub use headers::{HeaderRule, header_rules, param_headers};
 pub use lists::Listing;
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Known versions, newest first.
@@ -72,6 +75,10 @@ pub struct Context {
     pub headers: Vec<(String, String)>,
     /// Additions to the environment of commands.
     pub env: Vec<(String, String)>,
+    /// Working directory of commands, when it is not ours.
+    pub cwd: Option<PathBuf>,
+    /// Whether commands get only the variables that clients pass on.
+    pub bare_env: bool,
     /// Wanted version.
     pub wish: Wish,
 }
@@ -84,6 +91,16 @@ impl Context {
             trail: self.trail.clone(),
             headers: self.headers.clone(),
             activity: Activity::default(),
+        }
+    }
+
+    /// A command with what the flags add to it.
+    pub fn command(&self, command: &Command) -> Command {
+        Command {
+            env: [command.env.clone(), self.env.clone()].concat(),
+            cwd: self.cwd.clone().or_else(|| command.cwd.clone()),
+            bare_env: self.bare_env,
+            ..command.clone()
         }
     }
 
@@ -138,6 +155,9 @@ pub struct Peer {
 }
 
 const KEPT: usize = 20;
+
+/// How long a right answer is still awaited after a wrong one.
+const AFTER_STRAY: std::time::Duration = std::time::Duration::from_secs(2);
 const MOST_GIVEN_UP: usize = 1000;
 
 impl Peer {
@@ -264,6 +284,10 @@ impl Peer {
             comments: 0,
             side: Vec::new(),
             unfinished: None,
+            quirks: Quirks::default(),
+            batched: false,
+            hops: Vec::new(),
+            faults: Vec::new(),
         };
         self.options.activity.touch();
         exchange.outcome = match self.link.send(raw, headers).await {
@@ -284,7 +308,43 @@ impl Peer {
             _ => None,
         };
         exchange.comments = self.comments() - comments;
+        if let Link::Http(link) = &self.link {
+            exchange.hops = link.hops().to_vec();
+        }
+        exchange.faults = self.faults(&exchange);
         exchange
+    }
+
+    /// Where the answer leaves what the specification and the official clients demand.
+    fn faults(&self, exchange: &Exchange) -> Vec<Fault> {
+        let Some(answer) = &exchange.answer else { return Vec::new() };
+        let agreed = answer
+            .json
+            .text_at("result/protocolVersion")
+            .filter(|_| exchange.method == "initialize");
+        let version =
+            agreed.filter(|version| VERSIONS[1..].contains(version)).unwrap_or(&self.version);
+        let mut faults = conform::check_answer(&exchange.method, version, &answer.json);
+        match (&self.link, &exchange.http) {
+            (Link::Http(_), Some(facts)) => {
+                faults.extend(conform::check_http(
+                    &exchange.method,
+                    facts,
+                    exchange.batched,
+                    exchange.quirks,
+                ));
+                faults.extend(conform::check_redirects(&exchange.method, &exchange.hops));
+            }
+            (Link::Stdio(_), _) => {
+                faults.extend(conform::check_writing(
+                    &exchange.method,
+                    exchange.quirks,
+                    exchange.batched,
+                ));
+            }
+            _ => {}
+        }
+        faults
     }
 
     /// No answer is awaited any more; should one come after all, it is late, not strange.
@@ -300,6 +360,10 @@ impl Peer {
         let answer = matches!(message.kind, Kind::Response | Kind::Error);
         let asked = self.given_up.iter().position(|id| answer && message.id() == Some(id));
         asked.is_some_and(|at| self.given_up.remove(at).is_some())
+    }
+
+    fn was_given_up(&self, message: &Message) -> bool {
+        self.given_up.iter().any(|id| message.id() == Some(id))
     }
 
     async fn why_not_written(&mut self, error: LinkError) -> Outcome {
@@ -329,19 +393,32 @@ impl Peer {
     ) -> Outcome {
         let limits = self.options.limits;
         let mut bare_body = None;
+        let mut stray: Option<Message> = None;
         loop {
-            let incoming = match self.next_within(start).await {
+            // With a wrong answer at hand the right one is hardly to be expected.
+            let idle = if stray.is_some() { limits.idle.min(AFTER_STRAY) } else { limits.idle };
+            let incoming = match self.next_within(start, idle).await {
                 Ok(incoming) => incoming,
-                Err(expiry) => return Outcome::Expired(expiry),
+                Err(expiry) => {
+                    return stray.map_or(Outcome::Expired(expiry), Outcome::Misaddressed);
+                }
             };
             match incoming {
                 Incoming::Message(message, quirks) => {
+                    let batched = message.kind == Kind::Batch;
+                    let message = if batched { unpacked(message, id) } else { message };
                     self.look(&message, quirks);
                     if let Some(matched) = self.answers(&message, id) {
                         exchange.id_matched = matched;
+                        exchange.quirks = quirks;
+                        exchange.batched = batched;
                         let outcome = outcome_of(&message);
                         exchange.answer = Some(message);
                         return outcome;
+                    }
+                    let answer = matches!(message.kind, Kind::Response | Kind::Error);
+                    if answer && stray.is_none() && !self.was_given_up(&message) {
+                        stray = Some(message.clone());
                     }
                     exchange.unrelated += 1;
                     if exchange.unrelated > limits.max_unrelated {
@@ -371,8 +448,12 @@ impl Peer {
     }
 
     /// The next thing, while both limits hold. Any bytes reset the idle limit.
-    async fn next_within(&mut self, start: Instant) -> Result<Incoming, Expiry> {
-        let limits = self.options.limits;
+    async fn next_within(
+        &mut self,
+        start: Instant,
+        longest_silence: std::time::Duration,
+    ) -> Result<Incoming, Expiry> {
+        let limits = Limits { idle: longest_silence, ..self.options.limits };
         let activity = self.options.activity.clone();
         let next = self.link.next();
         tokio::pin!(next);
@@ -400,9 +481,11 @@ impl Peer {
         let http = matches!(self.link, Link::Http(_));
         match message.kind {
             Kind::Response | Kind::Error if message.id() == id => Some(true),
+            Kind::Response | Kind::Error if same_id(message.id(), id) => Some(true),
             Kind::Error if matches!(message.id(), None | Some(Json::Null)) => Some(false),
             Kind::Error if http => Some(false),
             Kind::Error if message.id().and_then(Json::as_str).is_some() => Some(false),
+            Kind::Invalid | Kind::Batch if message.kind == Kind::Batch && !http => None,
             Kind::Invalid | Kind::Batch
                 if http && self.link.http().is_some_and(|facts| !is_events(facts)) =>
             {
@@ -485,6 +568,15 @@ impl Peer {
             }
         }
         heard
+    }
+}
+
+/// The message in a batch that answers the request; the batch itself if there is none.
+fn unpacked(batch: Message, id: Option<&Json>) -> Message {
+    let answers = |item: &&Json| item.get("id") == id || same_id(item.get("id"), id);
+    match batch.json.items().iter().find(answers) {
+        Some(item) => Message::read(item.to_string().into()),
+        None => batch,
     }
 }
 

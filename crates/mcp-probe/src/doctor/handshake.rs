@@ -1,9 +1,10 @@
 //! The second layer: does a session come about, and in which version?
 
-use super::Diagnosis;
-use super::outcome::{explain, failed};
+use super::outcome::{explain, failed, quoted};
 use super::transport::{look_around, old_stream, other_headers};
-use crate::client::{Attempt, Context, Session, VERSIONS, Wish, clip, open};
+use super::{Diagnosis, silence, verdict};
+use crate::client::{Attempt, Context, Session, Wish, open};
+use crate::conform::Clients;
 use crate::finding::{Finding, Severity};
 use crate::http::{HttpFault, Url};
 use crate::limits::seconds;
@@ -23,7 +24,20 @@ pub async fn establish(
     diagnosis: &mut Diagnosis,
 ) -> Option<Session> {
     let began = std::time::Instant::now();
-    match open(target, context).await {
+    let opened = match target {
+        Target::Stdio(command) => {
+            tokio::select! {
+                opened = open(target, context) => opened,
+                finding = silence::explain(command, context) => {
+                    diagnosis.step("handshake", format!("silence for {}", seconds(began.elapsed())));
+                    diagnosis.add(finding);
+                    return None;
+                }
+            }
+        }
+        _ => open(target, context).await,
+    };
+    match opened {
         Ok(session) => {
             for attempt in &session.attempts {
                 diagnosis.step("handshake", attempt.describe());
@@ -37,7 +51,8 @@ pub async fn establish(
                 seconds(session.opening.elapsed)
             );
             diagnosis.step("handshake", how);
-            refusals(&session, target, context, began.elapsed(), diagnosis).await;
+            verdict::judge_opening(&session, diagnosis);
+            refusals(&session, target, context, session.opening.elapsed, diagnosis).await;
             Some(session)
         }
         Err(unopened) => {
@@ -64,35 +79,27 @@ async fn refusals(
         diagnosis.versions = version_matrix(target, context).await;
     }
     if !refused.is_empty() && session.peer.link.transport() != "http+sse" {
-        let finding = Finding::new(
-            "version-mismatch",
-            Severity::Medium,
-            "the server refuses versions instead of answering with its own",
-        )
-        .seen_all(refused.iter().map(|attempt| attempt.describe()))
-        .seen_all(diagnosis.versions.iter().map(|(asked, answered)| format!("{asked}: {answered}")))
-        .advise(format!(
-            "Ask for {} from the start: --protocol {}.",
-            session.version(),
-            session.version()
-        ));
+        // Official clients begin with the newest version and take the refusal for the end.
+        let title = "the server refuses versions instead of answering with its own";
+        diagnosis.verdict.refuse(Clients::BOTH, title);
+        let finding = Finding::new("version-mismatch", Severity::Medium, title)
+            .seen_all(refused.iter().map(|attempt| attempt.describe()))
+            .seen_all(
+                diagnosis.versions.iter().map(|(asked, answered)| format!("{asked}: {answered}")),
+            )
+            .advise(format!(
+                "Ask for {} from the start: --protocol {}.",
+                session.version(),
+                session.version()
+            ));
         diagnosis.add(finding);
-    }
-    let unknown = !VERSIONS.contains(&session.version());
-    if unknown {
-        let finding = Finding::new(
-            "version-mismatch",
-            Severity::Medium,
-            "the server answers with a version nobody knows",
-        );
-        diagnosis.add(finding.seen(session.version().to_string()));
     }
     let invented =
         diagnosis.versions.last().filter(|(_, answered)| answered == "1999-01-01").cloned();
     if invented.is_some() {
         let finding = Finding::new(
             "version-mismatch",
-            Severity::Low,
+            Severity::Info,
             "the server agrees to a version that does not exist",
         );
         diagnosis.add(finding.at("1999-01-01").seen("asked for 1999-01-01, answered 1999-01-01"));
@@ -174,17 +181,15 @@ async fn why_not(
         return diagnosis.add(not_mcp(attempts));
     }
     match explain(exchange, context) {
-        Some(finding) => diagnosis.add(with_hints(finding)),
+        Some(finding) => diagnosis.add(with_hint(finding, target)),
         None => {
             let text = exchange.describe();
-            let stderr = context.trail.stderr_since(exchange.seq_before, 12);
+            let stderr = context.trail.stderr_since(exchange.seq_before, 400);
             let rule = if stderr.is_empty() { "error-answer" } else { "error-stderr" };
             let finding =
                 Finding::new(rule, Severity::High, "the handshake is answered with an error")
                     .seen(text);
-            diagnosis.add(
-                finding.seen_all(stderr.iter().map(|line| format!("stderr: {}", clip(line, 200)))),
-            );
+            diagnosis.add(finding.seen_all(quoted(&stderr)));
         }
     }
 }
@@ -226,9 +231,7 @@ async fn unauthorized(
     };
     if exchange.status() == Some(403) {
         if let Some(finding) = explain(exchange, context) {
-            diagnosis.add(
-                finding.advise("Foreign Origin or Host, or a token without rights: see the body."),
-            );
+            diagnosis.add(finding);
         }
         return;
     }
@@ -241,53 +244,17 @@ async fn unauthorized(
     diagnosis.add(finding);
 }
 
-/// Hints that stderr gives at a start that failed.
-fn with_hints(finding: Finding) -> Finding {
-    let stderr: Vec<String> =
-        finding.evidence.iter().filter(|line| line.starts_with("stderr: ")).cloned().collect();
-    let lower = |line: &String| line.to_lowercase();
-    let said = |words: &[&str]| {
-        stderr.iter().find(|line| words.iter().any(|word| lower(line).contains(word))).cloned()
-    };
-    let variables = variables(&stderr);
-    if let Some(line) =
-        said(&["missing", "required", "usage:", "expected argument", "no such option"])
-    {
-        return finding.advise(format!(
-            "It seems an argument or setting is missing: {}",
-            clip(line.trim_start_matches("stderr: "), 160)
-        ));
+/// A silent start has nothing to go by but a guess.
+fn with_hint(finding: Finding, target: &Target) -> Finding {
+    let silent = finding.rule == "no-answer" && finding.advice.is_none();
+    let said = finding
+        .evidence
+        .iter()
+        .any(|line| line.starts_with("stderr: ") || line.starts_with("stdout: "));
+    match (silent, target) {
+        (true, Target::Stdio(_)) if !said => finding.advise("It says nothing on stderr either. Does it speak MCP over these streams, or does it want a flag such as --stdio? If it only starts slowly: --timeout-idle 60s."),
+        (true, Target::Stdio(_)) => finding.advise("What it says stands above. If it only starts slowly: --timeout-idle 60s."),
+        (true, _) => finding.advise("The address takes connections and does not answer. Is it the right port and path? If it only answers slowly: --timeout-idle 60s."),
+        _ => finding,
     }
-    if !variables.is_empty() {
-        return finding.advise(format!(
-            "It speaks of {}; set it with --env NAME=value.",
-            variables.join(", ")
-        ));
-    }
-    if said(&["eaddrinuse", "address already in use"]).is_some() {
-        return finding.advise("The port it wants is taken.");
-    }
-    if said(&["cannot find module", "modulenotfound", "no module named"]).is_some() {
-        return finding.advise("It is not fully installed.");
-    }
-    if finding.rule == "no-answer" && stderr.is_empty() && finding.advice.is_none() {
-        return finding.advise("It says nothing on stderr either. Does it speak MCP over these streams, or does it want a flag such as --stdio?");
-    }
-    finding
-}
-
-/// Names of environment variables in texts.
-pub fn variables(lines: &[String]) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for word in
-        lines.iter().flat_map(|line| line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')))
-    {
-        let shouts = word.len() > 4
-            && word.contains('_')
-            && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-        if shouts && !found.iter().any(|known| known == word) {
-            found.push(word.to_string());
-        }
-    }
-    found
 }

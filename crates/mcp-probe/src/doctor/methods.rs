@@ -1,11 +1,13 @@
 //! The third layer: do the methods do what they promise?
 
-use super::Diagnosis;
-use super::handshake::variables;
-use super::outcome::explain;
-use crate::client::{Context, Era, Listing, Outcome, Session, clip, clip_bytes, open};
+use super::cause::variables;
+use super::outcome::{explain, quoted};
+use super::{Diagnosis, verdict};
+use crate::client::{Context, Era, Exchange, Listing, Outcome, Session, clip, clip_bytes, open};
+use crate::conform::{Clients, Fault};
 use crate::finding::{Finding, Severity};
 use crate::json::{Json, ParseErrorKind};
+use crate::limits::seconds;
 use crate::link::Incoming;
 use crate::message::{Kind, Message};
 use crate::obj;
@@ -17,6 +19,21 @@ use std::time::Duration;
 /// Longest message that goes without remark.
 const LONG: usize = 8 << 20;
 
+/// The longest line that the TypeScript SDK keeps.
+const LONGEST_LINE: usize = 10 << 20;
+
+/// An answer that takes longer is slow.
+const SLOW: Duration = Duration::from_secs(5);
+
+/// A tool list longer than this, in bytes, is worth a word.
+const BIG_LIST: usize = 200_000;
+
+/// Whether a capability is claimed.
+pub fn promises(session: &Session, capability: &str) -> bool {
+    let claims = session.greeting.get("capabilities").and_then(|all| all.get(capability));
+    claims.is_some_and(|claim| *claim != Json::Null)
+}
+
 /// Looks at all methods; a broken connection ends it.
 pub async fn examine(
     session: &mut Session,
@@ -25,12 +42,111 @@ pub async fn examine(
     big: bool,
     diagnosis: &mut Diagnosis,
 ) {
+    pace(&session.opening, diagnosis);
     if lists(session, target, context, diagnosis).await {
+        let since = context.trail.newest();
         notifications(session, diagnosis).await;
-        order(session, diagnosis).await;
-        sizes(session, big, diagnosis).await;
+        let alive = survives(session, context, since, diagnosis).await;
+        if alive && !diagnosis.is_slow() {
+            order(session, diagnosis).await;
+            sizes(session, big, diagnosis).await;
+        }
     }
+    unended(session, diagnosis).await;
     oddities(session, diagnosis);
+}
+
+/// Clients wait, but people do not like to.
+fn pace(exchange: &Exchange, diagnosis: &mut Diagnosis) {
+    if exchange.elapsed < SLOW || !exchange.is_rpc() {
+        return;
+    }
+    let title = format!("{} takes {}", exchange.method, seconds(exchange.elapsed));
+    let finding = Finding::new("slow", Severity::Info, title).at(&exchange.method);
+    let streamed = exchange.http.as_ref().is_some_and(|facts| {
+        crate::http::find_header(&facts.headers, "content-type")
+            .is_some_and(|kind| kind.starts_with("text/event-stream"))
+    });
+    diagnosis.add(match streamed {
+        true => finding.advise("It comes as an event stream: does a proxy hold it back (nginx: proxy_buffering off, or X-Accel-Buffering: no)? Official clients give up after 60 s."),
+        false => finding.advise("Official clients give up after 60 s; start faster, or load what is slow later."),
+    });
+}
+
+/// A server that ends, or falls silent, over a notification or between requests is of no
+/// use, however well it began.
+async fn survives(
+    session: &mut Session,
+    context: &Context,
+    since: u64,
+    diagnosis: &mut Diagnosis,
+) -> bool {
+    let (method, params) = match promises(session, "tools") || session.peer.era == Era::Modern {
+        true => ("tools/list", Json::object()),
+        false => ("ping", Json::Null),
+    };
+    let exchange = session.peer.request(method, params).await;
+    forgets_session(&exchange, diagnosis);
+    let lost = matches!(
+        exchange.outcome,
+        Outcome::Closed(_) | Outcome::Expired(_) | Outcome::Failed(_) | Outcome::Bare(..)
+    );
+    if !lost {
+        return true;
+    }
+    diagnosis.step("methods", format!("{method} once more: {}", exchange.describe()));
+    let stderr = context.trail.stderr_since(since, 400);
+    let dead = !matches!(exchange.outcome, Outcome::Expired(_));
+    let title = match dead {
+        true => {
+            "it ends after notifications/cancelled, which clients send for every request they give up"
+        }
+        false => {
+            "it is silent after notifications/cancelled, which clients send for every request they give up"
+        }
+    };
+    let mut finding =
+        Finding::new("dies-later", Severity::High, title).at(method).seen(exchange.describe());
+    finding = finding.seen_all(quoted(&stderr));
+    diagnosis
+        .stops(finding.advise("A notification that means nothing to the server must be ignored."));
+    false
+}
+
+/// Answers of another worker, which knows nothing of the session.
+fn forgets_session(exchange: &Exchange, diagnosis: &mut Diagnosis) {
+    let Some(status) = exchange.status().filter(|status| matches!(status, 400 | 404)) else {
+        return;
+    };
+    let said = match &exchange.outcome {
+        Outcome::Error(error) => error.message.clone(),
+        Outcome::Bare(_, Some(body)) => String::from_utf8_lossy(body).into_owned(),
+        _ => return,
+    };
+    if !said.to_lowercase().contains("session") {
+        return;
+    }
+    let title = "the server forgets the session that it issued";
+    let finding = Finding::new("session-lost", Severity::High, title).seen(format!(
+        "{}: HTTP {status}: {}",
+        exchange.method,
+        clip(&said, 160)
+    ));
+    diagnosis.stops(finding.advise("Do several workers or machines answer, each with sessions of its own? Use one worker, sticky sessions by Mcp-Session-Id, or a stateless server."));
+}
+
+/// A message that no line feed follows is never seen by a client that reads lines.
+async fn unended(session: &mut Session, diagnosis: &mut Diagnosis) {
+    if session.peer.link.transport() != "stdio" || !session.peer.link.is_unended() {
+        return;
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    if session.peer.link.is_unended() {
+        let mut quirks = crate::stream::Quirks::default();
+        quirks.add(crate::stream::Quirks::UNENDED);
+        let faults = crate::conform::check_writing("any request", quirks, false);
+        verdict::judge(&faults, Era::Legacy, diagnosis);
+    }
 }
 
 /// False when the connection is of no more use.
@@ -41,8 +157,7 @@ async fn lists(
     diagnosis: &mut Diagnosis,
 ) -> bool {
     for (method, member, capability) in LISTS {
-        let promised =
-            session.greeting.at("capabilities").and_then(|all| all.get(capability)).is_some();
+        let promised = promises(session, capability);
         let limits = session.peer.options.limits;
         if !promised {
             let short = Duration::from_secs(2);
@@ -51,6 +166,10 @@ async fn lists(
         }
         let listing = session.peer.list(method, member).await;
         session.peer.options.limits = limits;
+        listing.pages.iter().for_each(|page| forgets_session(page, diagnosis));
+        if let Some(page) = listing.pages.first() {
+            pace(page, diagnosis);
+        }
         if listing.items.is_empty() {
             // What stderr says about it often comes a moment later.
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -64,6 +183,14 @@ async fn lists(
         };
         diagnosis.step("methods", format!("{method}: {said}"));
         judge_list(&listing, method, promised, context, diagnosis);
+        if promised && method != "resources/templates/list" {
+            let faults: Vec<Fault> =
+                listing.pages.iter().flat_map(|page| page.faults.clone()).collect();
+            verdict::judge(&faults, session.peer.era, diagnosis);
+        }
+        if method == "tools/list" {
+            weigh(&listing, diagnosis);
+        }
         if method == "tools/list" && listing.is_complete() && listing.items.is_empty() {
             diagnosis.add(empty(session, &listing, promised, target, context).await);
         }
@@ -80,18 +207,35 @@ async fn lists(
             unstable(session, listing, diagnosis).await;
         }
         if (gone && session.peer.link.transport() != "streamable-http") || silent {
-            wrong_ids(session, diagnosis);
             return false;
         }
     }
     true
 }
 
+/// What a tool list takes of a model's context.
+fn weigh(listing: &Listing, diagnosis: &mut Diagnosis) {
+    let bytes: usize = listing.items.iter().map(|tool| tool.to_string().len()).sum();
+    if bytes > BIG_LIST {
+        let title = format!(
+            "the tool list has {} tools and {} kB, about {} tokens",
+            listing.items.len(),
+            bytes / 1000,
+            bytes / 4
+        );
+        let finding = Finding::new("big-list", Severity::Info, title).at("tools/list");
+        diagnosis.add(finding.advise("Models have room for some ten thousand tokens of tools: offer fewer, or shorter texts (mcp-probe lint says what each client takes)."));
+    }
+}
+
 fn wrong_ids(session: &Session, diagnosis: &mut Diagnosis) {
     let strange = &session.peer.oddities.strange_ids;
     if !strange.is_empty() {
-        let finding =
-            Finding::new("wrong-id", Severity::High, "answers carry ids that nobody asked with");
+        let finding = Finding::new(
+            "wrong-id",
+            Severity::Info,
+            "further answers carry ids that nobody asked with",
+        );
         diagnosis.add(
             finding
                 .seen(format!("ids: {}", strange.join(", ")))
@@ -113,14 +257,19 @@ fn judge_list(
         } else {
             "invalid-message"
         };
-        diagnosis.add(Finding::new(rule, Severity::High, fault.clone()).at(method));
+        let finding = Finding::new(rule, Severity::High, fault.clone()).at(method);
+        if promised && method != "resources/templates/list" {
+            diagnosis.stops(finding);
+        } else {
+            diagnosis.add(Finding { severity: Severity::Info, ..finding });
+        }
     }
     let Some(last) = listing.last() else { return };
     if last.result().is_some() {
         if !promised {
             let finding = Finding::new(
                 "not-implemented",
-                Severity::Low,
+                Severity::Info,
                 format!("{method} works, but the capability is not claimed"),
             );
             diagnosis.add(
@@ -135,9 +284,9 @@ fn judge_list(
         return;
     }
     if let Some(finding) = explain(last, context) {
-        return diagnosis.add(finding);
+        return diagnosis.stops(finding);
     }
-    let stderr = context.trail.stderr_since(last.seq_before, 12);
+    let stderr = context.trail.stderr_since(last.seq_before, 400);
     let said = last.describe();
     let unknown = last.error().is_some_and(|error| error.code == Some(-32601));
     let finding = if unknown {
@@ -155,8 +304,7 @@ fn judge_list(
             "the method fails without saying why; stderr says it",
         )
     };
-    let stderr = stderr.iter().map(|line| format!("stderr: {}", clip(line, 200)));
-    diagnosis.add(finding.at(method).seen(said).seen_all(stderr));
+    diagnosis.stops(finding.at(method).seen(said).seen_all(quoted(&stderr)));
 }
 
 /// Why might there be no tools? Settings that stderr speaks of, and whether the
@@ -174,7 +322,8 @@ async fn empty(
         Finding::new("empty-tools", Severity::Medium, format!("tools/list is empty ({claim})"));
     let since = session.opening.seq_before.min(listing.last().map_or(0, |page| page.seq_before));
     let stderr = context.trail.stderr_since(since, 50);
-    let names = variables(&stderr);
+    let mut names: Vec<String> = stderr.iter().flat_map(|line| variables(line)).collect();
+    names.dedup();
     if !names.is_empty() {
         let telling =
             stderr.iter().filter(|line| names.iter().any(|name| line.contains(name.as_str())));
@@ -207,8 +356,13 @@ fn repeated(listing: &Listing, diagnosis: &mut Diagnosis) {
     let twice: Vec<&str> =
         names.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
     if !twice.is_empty() {
-        let finding = Finding::new("duplicate-names", Severity::Medium, "tools with the same name");
-        diagnosis.add(finding.seen_all(twice));
+        // Both clients take the list; models' interfaces often do not.
+        let finding = Finding::new("duplicate-names", Severity::Info, "tools with the same name");
+        diagnosis.add(
+            finding
+                .seen_all(twice.into_iter().take(10))
+                .advise("Several model interfaces refuse two tools of one name."),
+        );
     }
 }
 
@@ -224,8 +378,7 @@ async fn unstable(session: &mut Session, first: Listing, diagnosis: &mut Diagnos
     let complete = again.is_complete();
     let again = fingerprint(again.items);
     if complete && again != first {
-        let finding =
-            Finding::new("unstable-list", Severity::Medium, "tools/list changes by itself");
+        let finding = Finding::new("unstable-list", Severity::Info, "tools/list changes by itself");
         diagnosis.add(finding.seen(format!("{} tools, then {}", first.0, again.0)));
     }
 }
@@ -256,7 +409,7 @@ async fn notifications(session: &mut Session, diagnosis: &mut Diagnosis) {
     if !answers.is_empty() {
         let finding = Finding::new(
             "notification-answered",
-            Severity::Medium,
+            Severity::Info,
             "the server answers notifications",
         );
         diagnosis.add(
@@ -265,12 +418,14 @@ async fn notifications(session: &mut Session, diagnosis: &mut Diagnosis) {
                 .advise("A message without id gets no answer; over HTTP it gets 202 and no body."),
         );
     } else if let Some(status) = status.filter(|status| !matches!(status, 200 | 202 | 204)) {
-        let finding = Finding::new(
-            "http-status",
-            Severity::Low,
-            format!("a notification gets HTTP {status} instead of 202"),
-        );
-        diagnosis.add(finding.at("notifications/cancelled"));
+        // A refusal is an error to one client, another status nothing to either.
+        let title = format!("a notification gets HTTP {status} instead of 202");
+        let refused = status >= 400 && session.peer.era == Era::Legacy;
+        if refused {
+            diagnosis.verdict.refuse(Clients::TYPESCRIPT, &title);
+        }
+        let severity = if refused { Severity::Medium } else { Severity::Info };
+        diagnosis.add(Finding::new("http-status", severity, title).at("notifications/cancelled"));
     }
 }
 
@@ -311,7 +466,7 @@ async fn order(session: &mut Session, diagnosis: &mut Diagnosis) {
     if seen == [second, first] {
         let finding = Finding::new(
             "out-of-order",
-            Severity::Low,
+            Severity::Info,
             "answers leave in another order than the requests came",
         );
         diagnosis.add(
@@ -358,11 +513,15 @@ fn oddities(session: &Session, diagnosis: &mut Diagnosis) {
     let odd = &session.peer.oddities;
     let quirks = odd.quirks.names();
     if odd.noise_count > 0 || !quirks.is_empty() {
-        let finding = Finding::new(
-            "noise-on-stdout",
-            Severity::Medium,
-            format!("{} lines among the messages are no messages", odd.noise_count),
-        );
+        // What spoils an answer is a fault of that answer; the rest is skipped by clients.
+        let title = match (odd.noise_count, quirks.as_slice()) {
+            (0, quirks) => format!("messages are written in an unusual way: {}", quirks.join(", ")),
+            (count, _) => format!(
+                "{} among the messages, which clients skip",
+                crate::screen::count(count, "line of other text")
+            ),
+        };
+        let finding = Finding::new("noise-on-stdout", Severity::Info, title);
         let finding = finding
             .seen_all(odd.noise.iter().take(5).cloned())
             .seen_all(quirks.iter().map(|quirk| format!("also: {quirk}")));
@@ -371,18 +530,25 @@ fn oddities(session: &Session, diagnosis: &mut Diagnosis) {
         );
     }
     for message in &odd.invalid {
-        diagnosis.add(broken(message));
+        broken(message, diagnosis);
     }
     if odd.longest > LONG {
-        let finding = Finding::new(
-            "long-message",
-            Severity::Low,
-            format!("the longest message has {} MiB", odd.longest >> 20),
+        let line = session.peer.link.transport() == "stdio" && odd.longest > LONGEST_LINE;
+        let severity = if line { Severity::High } else { Severity::Info };
+        let title = format!("the longest message has {} MiB", odd.longest >> 20);
+        if line {
+            diagnosis.verdict.refuse(Clients::TYPESCRIPT, &title);
+        }
+        let finding = Finding::new("long-message", severity, title);
+        diagnosis.add(
+            finding.advise(
+                "The TypeScript SDK stops at lines of 10 MiB, other clients at 1 to 10 MiB.",
+            ),
         );
-        diagnosis.add(finding.advise("Many clients stop at 1 to 10 MiB a line."));
     }
     if !odd.duplicates.is_empty() || !odd.wide_numbers.is_empty() {
-        let finding = Finding::new("odd-json", Severity::Low, "JSON that parsers read differently");
+        let finding =
+            Finding::new("odd-json", Severity::Info, "JSON that parsers read differently");
         let twice = odd.duplicates.iter().map(|path| format!("twice: {path}"));
         let wide = odd.wide_numbers.iter().map(|path| format!("beyond 2^53: {path}"));
         diagnosis.add(finding.seen_all(twice.chain(wide).take(10)));
@@ -392,19 +558,27 @@ fn oddities(session: &Session, diagnosis: &mut Diagnosis) {
     }
 }
 
-fn broken(message: &Message) -> Finding {
-    let seen = clip_bytes(&message.raw, 120);
-    match message.fault {
+/// A message beyond repair; one that is JSON but no message is skipped by clients.
+fn broken(message: &Message, diagnosis: &mut Diagnosis) {
+    let (rule, severity, title, refused_by) = match message.fault {
         Some(ParseErrorKind::NotUtf8) => {
-            Finding::new("invalid-utf8", Severity::Medium, "a message is not UTF-8")
+            ("invalid-utf8", Severity::Medium, "a message is not UTF-8", Clients::PYTHON)
         }
         Some(ParseErrorKind::TooDeep | ParseErrorKind::TooMany) => {
-            Finding::new("nested-too-deep", Severity::High, "a message is nested too deep")
+            ("nested-too-deep", Severity::High, "a message is nested too deep", Clients::BOTH)
         }
         Some(ParseErrorKind::Truncated) => {
-            Finding::new("message-cut", Severity::High, "a message is cut off").at("stream")
+            ("message-cut", Severity::High, "a message is cut off", Clients::BOTH)
         }
-        _ => Finding::new("invalid-message", Severity::Medium, "a message is no JSON-RPC"),
-    }
-    .seen(seen)
+        Some(_) => ("invalid-message", Severity::Medium, "a message is no JSON", Clients::BOTH),
+        None => (
+            "invalid-message",
+            Severity::Info,
+            "JSON that is no JSON-RPC stands among the messages; clients skip it",
+            Clients::NONE,
+        ),
+    };
+    diagnosis.verdict.refuse(refused_by, title);
+    let finding = Finding::new(rule, severity, title).seen(clip_bytes(&message.raw, 120));
+    diagnosis.add(if rule == "message-cut" { finding.at("stream") } else { finding });
 }

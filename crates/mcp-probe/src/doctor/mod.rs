@@ -1,11 +1,15 @@
 //! Why does a server not work? Three layers, transport first, then handshake,
 //! then methods; it stops at the first broken one and shows the evidence.
 
+mod cause;
 mod handshake;
 mod methods;
 mod outcome;
 mod recorded;
+mod silence;
 mod transport;
+mod verdict;
+mod wording;
 
 /// Plain requests, for other verbs that look at listeners.
 pub mod web {
@@ -13,11 +17,13 @@ pub mod web {
 }
 
 use crate::client::Context;
-use crate::finding::Finding;
+use crate::conform::{Clients, Fault};
+use crate::finding::{Finding, Severity};
 use crate::json::Json;
 use crate::obj;
 use crate::target::Target;
 pub use recorded::examine as examine_recording;
+pub use verdict::Verdict;
 
 /// A rule of the doctor.
 pub struct Rule {
@@ -28,11 +34,32 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 33] = [
+pub const RULES: [Rule; 45] = [
     Rule {
         name: "no-answer",
         about: "nothing answers: nothing listens, the process died, or it is silent",
     },
+    Rule {
+        name: "refused-shape",
+        about: "an answer whose envelope, members, writing or headers official clients refuse",
+    },
+    Rule { name: "odd-shape", about: "the same, but all clients take it" },
+    Rule { name: "wrong-framing", about: "messages framed or encoded as clients do not read them" },
+    Rule { name: "unflushed", about: "the answer stays in a buffer until the process ends" },
+    Rule { name: "is-http", about: "an HTTP server is spoken to over standard streams" },
+    Rule { name: "not-a-server", about: "a program that talks to people" },
+    Rule {
+        name: "dies-later",
+        about: "the process ends, or is silent, in the middle of a session",
+    },
+    Rule { name: "session-lost", about: "the server forgets the session that it issued" },
+    Rule {
+        name: "no-handshake",
+        about: "only the modern era is there, which older clients do not know",
+    },
+    Rule { name: "tls", about: "encryption or certificates stand in the way" },
+    Rule { name: "slow", about: "answers that take long, or come all at once at the end" },
+    Rule { name: "big-list", about: "a list that fills much of a model's context" },
     Rule { name: "not-http", about: "something else than HTTP speaks at the address" },
     Rule { name: "not-mcp", about: "JSON-RPC is spoken, and no handshake of MCP is known" },
     Rule { name: "http-404", about: "nothing at this path; the usual paths are tried" },
@@ -82,6 +109,12 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// Version asked for and what was answered.
     pub versions: Vec<(String, String)>,
+    /// What the official clients make of it.
+    pub verdict: Verdict,
+    /// Where answers leave the specification.
+    pub deviations: Vec<Fault>,
+    /// Whether it is of a server, not of a recording, which no client judges.
+    pub live: bool,
 }
 
 impl Diagnosis {
@@ -107,28 +140,57 @@ impl Diagnosis {
             "steps": Json::Array(self.steps.iter().map(step).collect()),
             "versions": Json::Array(self.versions.iter().map(version).collect()),
         }
+        .with_some("verdict", self.live.then(|| self.verdict.to_json()))
+        .with("deviations", Json::Array(self.deviations.iter().map(Fault::to_json).collect()))
     }
 }
 
 /// Examines a live server.
 pub async fn examine(target: &Target, context: &Context, big_messages: bool) -> Diagnosis {
-    let mut diagnosis = Diagnosis::default();
-    if let Target::Url(url) = target
-        && !transport::reachable(url, context, &mut diagnosis).await
-    {
-        return diagnosis;
-    }
-    if let Some(mut session) = handshake::establish(target, context, &mut diagnosis).await {
-        methods::examine(&mut session, target, context, big_messages, &mut diagnosis).await;
-        session.close().await;
-        if let Target::Url(url) = target
-            && !url.scheme.is_ws()
-        {
-            transport::manners(url, context, &mut diagnosis).await;
+    let mut diagnosis = Diagnosis { live: true, ..Diagnosis::default() };
+    let reached = match target {
+        Target::Url(url) => transport::reachable(url, context, &mut diagnosis).await,
+        _ => true,
+    };
+    let session = match reached {
+        true => handshake::establish(target, context, &mut diagnosis).await,
+        false => None,
+    };
+    match session {
+        Some(mut session) => {
+            methods::examine(&mut session, target, context, big_messages, &mut diagnosis).await;
+            session.close().await;
+            verdict::other_era(&session, target, context, &mut diagnosis).await;
+            if let Target::Url(url) = target
+                && !url.scheme.is_ws()
+                && !diagnosis.is_slow()
+            {
+                transport::manners(url, context, &mut diagnosis).await;
+            }
+        }
+        None => {
+            let why = diagnosis.findings.iter().max_by_key(|finding| finding.severity);
+            let why = why.map_or("no session".to_string(), |finding| finding.title.clone());
+            diagnosis.verdict.refuse(Clients::BOTH, &why);
         }
     }
     crate::finding::sort(&mut diagnosis.findings);
     diagnosis
+}
+
+impl Diagnosis {
+    /// Whether answers take so long that nothing is asked but what is needed.
+    fn is_slow(&self) -> bool {
+        self.findings.iter().any(|finding| finding.rule == "slow")
+    }
+
+    /// Adds a finding that stops both official clients.
+    fn stops(&mut self, finding: Finding) {
+        if finding.severity > Severity::Info {
+            self.verdict.refuse(Clients::BOTH, &finding.title);
+        }
+        self.add(finding);
+    }
 }
 
 #[cfg(test)]

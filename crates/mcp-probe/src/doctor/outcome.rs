@@ -1,8 +1,9 @@
 //! From how one request ended to the rule that explains it.
 
+use super::cause::{self, Cause};
 use crate::client::{Context, Exchange, Expiry, Outcome, clip, clip_bytes};
 use crate::finding::{Finding, Severity};
-use crate::http::HttpFault;
+use crate::http::{ConnectError, HttpFault};
 use crate::json::ParseErrorKind;
 use crate::limits::seconds;
 use crate::link::{Closure, HttpEnd, LinkError};
@@ -16,6 +17,7 @@ pub fn explain(exchange: &Exchange, context: &Context) -> Option<Finding> {
         Outcome::Invalid(message) => invalid(message),
         Outcome::Expired(Expiry::Idle) => idle(exchange),
         Outcome::Expired(Expiry::Total) => total(exchange),
+        Outcome::Misaddressed(message) => misaddressed(message),
         Outcome::Closed(closure) => closed(closure),
         Outcome::Bare(end, _) => bare(exchange, end),
         Outcome::Flood(count) => {
@@ -29,8 +31,57 @@ pub fn explain(exchange: &Exchange, context: &Context) -> Option<Finding> {
         Outcome::Failed(error) => failed(error),
     };
     let finding = finding.at(&exchange.method);
-    let stderr = context.trail.stderr_since(exchange.seq_before, 8);
-    Some(finding.seen_all(stderr.iter().map(|line| format!("stderr: {}", clip(line, 200)))))
+    let stderr = context.trail.stderr_since(exchange.seq_before, MOST_STDERR);
+    let ended =
+        matches!(exchange.outcome, Outcome::Closed(_) | Outcome::Expired(_) | Outcome::Failed(_));
+    let side: Vec<String> =
+        exchange.side.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+    let said: Vec<String> = stderr.iter().chain(&side).cloned().collect();
+    let finding = match cause::of(&said).filter(|_| ended && exchange.http.is_none()) {
+        Some(cause) => caused(finding, cause),
+        None => finding,
+    };
+    let shown =
+        side.iter().take(6).filter(|_| ended).map(|line| format!("stdout: {}", clip(line, 160)));
+    Some(finding.seen_all(shown).seen_all(quoted(&stderr)))
+}
+
+/// The most lines of an error output that are looked through.
+const MOST_STDERR: usize = 2000;
+
+/// The event steps back behind its cause.
+pub fn caused(mut finding: Finding, cause: Cause) -> Finding {
+    let event = std::mem::replace(&mut finding.title, cause.title);
+    finding.evidence.insert(0, event);
+    finding.advise(cause.advice)
+}
+
+/// Lines of an error output as evidence: some runtimes put the reason first, some last.
+pub fn quoted(lines: &[String]) -> Vec<String> {
+    const FIRST: usize = 6;
+    const LAST: usize = 8;
+    let show = |line: &String| format!("stderr: {}", clip(line, 200));
+    if lines.len() <= FIRST + LAST + 1 {
+        return lines.iter().map(show).collect();
+    }
+    let left = lines.len() - FIRST - LAST;
+    let mut out: Vec<String> = lines[..FIRST].iter().map(show).collect();
+    out.push(format!("stderr: ... {left} more lines ..."));
+    out.extend(lines[lines.len() - LAST..].iter().map(show));
+    out
+}
+
+fn misaddressed(message: &Message) -> Finding {
+    let id = message.id().map_or("without an id".to_string(), |id| {
+        format!("with the id {}", clip(&id.to_string(), 60))
+    });
+    Finding::new(
+        "wrong-id",
+        Severity::High,
+        format!("it answers {id}, not with that of the request"),
+    )
+    .seen(format!("answered: {}", clip_bytes(&message.raw, 160)))
+    .advise("The id must come back as it was sent, with its type.")
 }
 
 fn error(exchange: &Exchange) -> Option<Finding> {
@@ -39,7 +90,7 @@ fn error(exchange: &Exchange) -> Option<Finding> {
     // A modern 404 with a JSON-RPC body means an unknown method, not an unknown path.
     let finding = match status {
         401 | 407 => unauthorized(exchange),
-        403 => Finding::new("http-status", Severity::High, "the server forbids the request (403)"),
+        403 => forbidden(&error.json.to_string()),
         406 => Finding::new(
             "strict-accept",
             Severity::Medium,
@@ -98,6 +149,32 @@ fn invalid(message: &Message) -> Finding {
     .seen(seen)
 }
 
+/// Who is not let in, and what to send.
+fn forbidden(body: &str) -> Finding {
+    let lower = body.to_lowercase();
+    let key =
+        ["x-api-key", "api-key", "apikey", "api_key"].into_iter().find(|name| lower.contains(name));
+    let (title, advice) = match key {
+        Some(_) => (
+            "the server wants an API key (403)",
+            "Send it: --header \"X-API-Key: ...\" (\"headers\" in a client's configuration).",
+        ),
+        None if lower.contains("origin") => (
+            "the server refuses the Origin (403)",
+            "Leave the Origin header out, or allow it in the server's settings.",
+        ),
+        None if lower.contains("host") => (
+            "the server refuses the Host (403)",
+            "Use the name it knows itself by, or allow this one in its settings (allowed hosts).",
+        ),
+        None => (
+            "the server forbids the request (403)",
+            "A token without rights, a foreign Origin or Host, or a firewall before it: see the body.",
+        ),
+    };
+    Finding::new("http-status", Severity::High, title).advise(advice)
+}
+
 fn idle(exchange: &Exchange) -> Finding {
     let waited = format!("silence for {} (idle limit)", seconds(exchange.limits.idle));
     if let Some(unfinished) = &exchange.unfinished {
@@ -112,14 +189,18 @@ fn idle(exchange: &Exchange) -> Finding {
             Severity::High,
             "the server opens an answer and sends nothing in it",
         )
-        .seen(format!("HTTP {} came, then {waited}", exchange.status().unwrap_or(0)));
+        .seen(format!("HTTP {} came, then {waited}", exchange.status().unwrap_or(0)))
+        .advise("Something holds the stream back. A proxy in between must not buffer it (nginx: proxy_buffering off; or the header X-Accel-Buffering: no), and the server must flush each event.");
     }
     let mut finding = Finding::new("no-answer", Severity::High, "no answer").seen(waited);
-    if !exchange.side.is_empty() {
-        finding = finding.seen_all(
-            exchange.side.iter().take(4).map(|line| format!("instead: {}", clip_bytes(line, 120))),
-        );
-    }
+    let longer = format!(
+        "If it needs long, wait longer: --timeout-idle {}s (official clients wait 60 s).",
+        exchange.limits.idle.as_secs().max(15) * 3
+    );
+    finding = match exchange.method.as_str() {
+        "initialize" | "server/discover" => finding,
+        _ => finding.advise(longer),
+    };
     finding
 }
 
@@ -155,8 +236,18 @@ fn closed(closure: &Closure) -> Finding {
         )
         .seen(format!("last bytes: {}", clip_bytes(cut, 120)))
         .seen(closure.why.clone()),
-        None => Finding::new("no-answer", Severity::High, "the connection ends before an answer")
-            .seen(closure.why.clone()),
+        None => {
+            let title = match (closure.code, closure.signal) {
+                (Some(127), _) => "a command inside it is not found (exit code 127)",
+                (Some(126), _) => "a command inside it may not be run (exit code 126)",
+                (Some(137), _) | (_, Some(9)) => "it was killed, perhaps for using too much memory",
+                (Some(134), _) | (_, Some(6)) => "it aborted",
+                (Some(139), _) | (_, Some(11)) => "it crashed (segmentation fault)",
+                (Some(0), _) => "it ends at once, without an error",
+                _ => "the connection ends before an answer",
+            };
+            Finding::new("no-answer", Severity::High, title).seen(closure.why.clone())
+        }
     }
 }
 
@@ -176,6 +267,13 @@ fn bare(exchange: &Exchange, end: &HttpEnd) -> Finding {
     match status {
         401 | 407 => unauthorized(exchange),
         404 => Finding::new("http-404", Severity::High, "there is nothing at this path (404)"),
+        403 => forbidden(&body_of(exchange)),
+        421 => Finding::new("http-status", Severity::High, "the server does not serve this host name (421)")
+            .advise("Use the name it knows itself by, or allow this one in its settings (allowed hosts)."),
+        502..=504 => Finding::new("http-status", Severity::High, format!("a proxy in between finds no server behind it ({status})"))
+            .advise("Is the MCP server itself running, and does the proxy send to its port?"),
+        500 => Finding::new("http-status", Severity::High, "the server fails (500)")
+            .advise("Its log says why."),
         405 | 415 | 501 => Finding::new(
             "http-status",
             Severity::High,
@@ -186,21 +284,53 @@ fn bare(exchange: &Exchange, end: &HttpEnd) -> Finding {
             Severity::Medium,
             "the server refuses what the client accepts (406)",
         ),
-        200..=299 => Finding::new(
-            "no-answer",
-            Severity::High,
-            format!("HTTP {status}, but no message in it"),
-        ),
+        202 => Finding::new("no-answer", Severity::High, "a request is answered with 202 and nothing more")
+            .advise("202 is for notifications; a request is answered with 200 and its result. Is this the old HTTP+SSE transport, which answers on a stream of its own?"),
+        200..=299 => empty_answer(exchange, status),
         _ => {
             Finding::new("http-status", Severity::High, format!("HTTP {status} without a message"))
         }
     }
+    .seen_all(Some(body_of(exchange)).filter(|body| !body.is_empty()).map(|body| format!("body: {}", clip(&body, 160))))
+}
+
+/// The body of an answer without a message.
+fn body_of(exchange: &Exchange) -> String {
+    match &exchange.outcome {
+        Outcome::Bare(_, Some(body)) => {
+            String::from_utf8_lossy(&body[..body.len().min(2000)]).into_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+/// Success, but no message: what is there instead?
+fn empty_answer(exchange: &Exchange, status: u16) -> Finding {
+    let headers = exchange.http.as_ref().map_or(&[][..], |http| &http.headers);
+    let kind = crate::http::find_header(headers, "content-type").unwrap_or("no type").to_string();
+    let body = body_of(exchange);
+    let title = format!("HTTP {status}, but no message in it ({kind})");
+    let finding = Finding::new("no-answer", Severity::High, title);
+    if kind.starts_with("text/html") || body.trim_start().to_lowercase().starts_with("<!doctype") {
+        return Finding { title: format!("a web page is there, not MCP (HTTP {status}, {kind})"), ..finding }
+            .advise("The path belongs to a web application; the server's own path is another (often /mcp or /api/mcp).");
+    }
+    if kind.starts_with("text/event-stream") && body.trim_start().starts_with('{') {
+        return Finding { title: "plain JSON is labelled as an event stream".into(), ..finding }
+            .advise("Label it Content-Type: application/json, or send it as an event: data: {...} and an empty line.");
+    }
+    finding
 }
 
 /// Faults of HTTP itself.
 pub fn http_fault(fault: &HttpFault) -> Finding {
     let text = fault.to_string();
     let (rule, title) = match fault {
+        HttpFault::Broken(why) if why.contains("\\u{15}\\u{3}") || why.contains("\\x15\\x03") => {
+            return Finding::new("tls", Severity::High, "this port speaks TLS")
+                .seen(text)
+                .advise("Use https:// in place of http://.");
+        }
         HttpFault::Broken(why) if why.contains("not HTTP") => {
             ("not-http", "something else than HTTP speaks there")
         }
@@ -218,6 +348,37 @@ pub fn http_fault(fault: &HttpFault) -> Finding {
     Finding::new(rule, Severity::High, title).seen(text)
 }
 
+/// Why encryption failed, in words that lead somewhere.
+fn encryption(why: &str) -> Finding {
+    let (title, advice) = if why.contains("UnknownIssuer")
+        || why.contains("CaUsedAsEndEntity")
+        || why.contains("SelfSigned")
+    {
+        (
+            "the server's certificate comes from an authority that is not known here",
+            "Name the authority (or the certificate itself, if it is self-signed): --ca FILE.pem; Node clients take NODE_EXTRA_CA_CERTS, Python clients SSL_CERT_FILE. For a look without the check: --insecure.",
+        )
+    } else if why.contains("Expired") {
+        (
+            "the server's certificate has expired",
+            "Renew it; check the clock of this machine. For a look without the check: --insecure.",
+        )
+    } else if why.contains("NotValidForName") {
+        (
+            "the server's certificate is for another name",
+            "Use the name in the certificate, or have it issued for this one.",
+        )
+    } else if why.contains("corrupt message")
+        || why.contains("InvalidContentType")
+        || why.contains("InvalidMessage")
+    {
+        ("this port does not speak TLS", "Use http:// in place of https://.")
+    } else {
+        ("encryption fails", "See the evidence; --insecure leaves certificates unchecked.")
+    };
+    Finding::new("tls", Severity::High, title).advise(advice)
+}
+
 /// No connection, or it takes no bytes.
 pub fn failed(error: &LinkError) -> Finding {
     match error {
@@ -225,6 +386,13 @@ pub fn failed(error: &LinkError) -> Finding {
         LinkError::Spawn(program, _) => Finding::new("no-answer", Severity::High, "the command cannot be started")
             .seen(error.to_string())
             .advise(format!("Is {program:?} installed and in PATH? Clients often have another PATH than your shell; give the full path.")),
+        LinkError::Connect(ConnectError::Tls(_, why)) => encryption(why).seen(error.to_string()),
+        LinkError::Connect(ConnectError::Proxy(..)) => Finding::new("no-answer", Severity::High, error.to_string())
+            .advise("Correct or unset HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY; --proxy ADDRESS chooses another."),
+        LinkError::Connect(ConnectError::Refused(place)) => Finding::new("no-answer", Severity::High, format!("nothing listens at {place}")).seen(error.to_string()),
+        LinkError::Connect(ConnectError::Unknown(place)) => Finding::new("no-answer", Severity::High, format!("the name {place} has no address"))
+            .seen(error.to_string())
+            .advise("Check the spelling; a name inside a company or a container is known only there."),
         LinkError::WebSocket(_) => Finding::new("no-answer", Severity::High, "no web socket").seen(error.to_string()),
         _ => Finding::new("no-answer", Severity::High, "no connection").seen(error.to_string()),
     }

@@ -28,7 +28,8 @@ pub async fn reachable(url: &Url, context: &Context, diagnosis: &mut Diagnosis) 
             diagnosis.step("transport", error.to_string());
             let link_error = LinkError::Connect(error);
             let advice = "Is the server running, and on this port? In a container the port must be published.";
-            diagnosis.add(failed(&link_error).advise(advice));
+            let finding = failed(&link_error);
+            diagnosis.add(if finding.advice.is_none() { finding.advise(advice) } else { finding });
             false
         }
     }
@@ -211,7 +212,7 @@ pub async fn manners(url: &Url, context: &Context, diagnosis: &mut Diagnosis) {
     if !refused.is_empty() {
         let finding = Finding::new(
             "strict-accept",
-            Severity::Low,
+            Severity::Info,
             "simple clients are refused for their Accept header",
         );
         diagnosis.add(

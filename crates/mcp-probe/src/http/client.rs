@@ -1,15 +1,17 @@
 //! Requests and responses over one's own sockets, so that every byte and every
 //! header can be shown.
 
+use super::network::{network, tunnel};
 use super::parser::{Event, Head, Parser, Role, find_header};
 use super::url::Url;
 use bytes::Bytes;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
+use tokio_rustls::rustls::pki_types::ServerName;
+
+const LONGEST_PROXY_HEAD: usize = 16 << 10;
 
 /// A connection, encrypted or not.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -30,6 +32,9 @@ pub enum ConnectError {
     /// Encryption failed.
     #[error("TLS with {0} failed: {1}")]
     Tls(String, String),
+    /// The proxy on the way does not let it through.
+    #[error("the proxy {0} does not open the way: {1}")]
+    Proxy(String, String),
     /// Anything else.
     #[error("no connection to {0}: {1}")]
     Other(String, String),
@@ -38,20 +43,36 @@ pub enum ConnectError {
 /// Opens a connection.
 pub async fn connect(url: &Url, within: Duration) -> Result<Box<dyn Stream>, ConnectError> {
     let place = format!("{}:{}", url.host, url.port);
-    let opening = TcpStream::connect((url.host.as_str(), url.port));
+    let proxy = network().proxy_for(url);
+    let first = proxy.as_ref().unwrap_or(url);
+    let opening = TcpStream::connect((first.host.as_str(), first.port));
     let tcp = match tokio::time::timeout(within, opening).await {
-        Err(_) => return Err(ConnectError::TimedOut(place)),
-        Ok(Err(error)) => return Err(name_error(place, &error)),
+        Err(_) => return Err(ConnectError::TimedOut(first.authority())),
+        Ok(Err(error)) => {
+            let error = name_error(format!("{}:{}", first.host, first.port), &error);
+            return Err(match &proxy {
+                Some(proxy) => ConnectError::Proxy(proxy.authority(), error.to_string()),
+                None => error,
+            });
+        }
         Ok(Ok(tcp)) => tcp,
     };
     // Small messages must not wait for more to come.
     let _ = tcp.set_nodelay(true);
+    let tcp = match &proxy {
+        Some(proxy) => match tokio::time::timeout(within, through(tcp, url, proxy)).await {
+            Err(_) => return Err(ConnectError::TimedOut(proxy.authority())),
+            Ok(Err(why)) => return Err(ConnectError::Proxy(proxy.authority(), why)),
+            Ok(Ok(tcp)) => tcp,
+        },
+        None => tcp,
+    };
     if !url.scheme.is_tls() {
         return Ok(Box::new(tcp));
     }
     let failed = |text: String| ConnectError::Tls(place.clone(), text);
     let name = ServerName::try_from(url.host.clone()).map_err(|error| failed(error.to_string()))?;
-    let connector = tokio_rustls::TlsConnector::from(tls_config()?);
+    let connector = tokio_rustls::TlsConnector::from(network().tls().map_err(failed)?);
     match tokio::time::timeout(within, connector.connect(name, tcp)).await {
         Err(_) => Err(ConnectError::TimedOut(place)),
         Ok(Err(error)) => Err(failed(error.to_string())),
@@ -68,15 +89,23 @@ fn name_error(place: String, error: &io::Error) -> ConnectError {
     }
 }
 
-fn tls_config() -> Result<Arc<ClientConfig>, ConnectError> {
-    let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| ConnectError::Tls(String::new(), error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
+/// Asks a proxy for a tunnel; `Err` says what it answered instead.
+async fn through(mut tcp: TcpStream, url: &Url, proxy: &Url) -> Result<TcpStream, String> {
+    let broken = |error: io::Error| error.to_string();
+    tcp.write_all(tunnel(url, proxy).as_bytes()).await.map_err(broken)?;
+    let mut head = Vec::new();
+    // Nothing behind the empty line belongs to the proxy, so it is read byte by byte.
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() > LONGEST_PROXY_HEAD {
+            return Err("its answer does not end".into());
+        }
+        head.push(tcp.read_u8().await.map_err(broken)?);
+    }
+    let line = String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_string();
+    match line.split(' ').nth(1).is_some_and(|status| status.starts_with('2')) {
+        true => Ok(tcp),
+        false => Err(line),
+    }
 }
 
 /// A request to send.

@@ -51,6 +51,8 @@ pub struct Url {
     pub port: u16,
     /// Path and query, starting with a slash.
     pub path: String,
+    /// User and password, `user:password`, when the address holds them.
+    pub user: Option<String>,
 }
 
 impl Url {
@@ -63,7 +65,12 @@ impl Url {
         let rest = rest.split('#').next()?;
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(at);
-        let authority = authority.rsplit('@').next()?;
+        let (user, authority) = match authority.rsplit_once('@') {
+            Some((user, authority)) => {
+                (Some(user.to_string()).filter(|user| !user.is_empty()), authority)
+            }
+            None => (None, authority),
+        };
         let (host, port) = split_port(authority)?;
         let port = if port.is_empty() { scheme.port() } else { port.parse().ok()? };
         let path = if path.starts_with('/') { path.to_string() } else { format!("/{path}") };
@@ -73,6 +80,7 @@ impl Url {
             host: host.to_string(),
             port,
             path,
+            user,
         })
     }
 

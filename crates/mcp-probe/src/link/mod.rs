@@ -168,6 +168,14 @@ impl Link {
         }
     }
 
+    /// Whether the last message that came has no line end yet.
+    pub fn is_unended(&self) -> bool {
+        match self {
+            Link::Stdio(link) => link.is_unended(),
+            _ => false,
+        }
+    }
+
     /// Facts of the HTTP answer that is being read or was read last.
     pub fn http(&self) -> Option<&HttpFacts> {
         match self {

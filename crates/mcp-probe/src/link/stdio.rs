@@ -9,6 +9,8 @@ use crate::trail::{Channel, Facts, Side};
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout};
@@ -16,6 +18,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 const LONGEST_STDERR_LINE: u64 = 64 << 10;
+
+/// The variables that both official clients pass on to a server that they start.
+const PASSED_ON: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
 /// The connection.
 pub struct StdioLink {
@@ -26,6 +31,7 @@ pub struct StdioLink {
     stderr: JoinHandle<()>,
     options: LinkOptions,
     closure: Option<Closure>,
+    unended: Arc<AtomicBool>,
 }
 
 impl StdioLink {
@@ -41,22 +47,42 @@ impl StdioLink {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
+        if let Some(folder) = &command.cwd {
+            builder.current_dir(folder);
+        }
+        if command.bare_env {
+            builder.env_clear();
+            let passed = PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+            builder.envs(passed).envs(command.env.iter().map(|(name, value)| (name, value)));
+        }
         let spawn = |error: String| LinkError::Spawn(command.program.clone(), error);
+        if let Some(folder) = command.cwd.as_ref().filter(|folder| !folder.is_dir()) {
+            return Err(spawn(format!(
+                "the working directory {} does not exist",
+                folder.display()
+            )));
+        }
         let mut child = builder.spawn().map_err(|error| spawn(error.to_string()))?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(spawn("its streams are missing".into()));
         };
         let (sender, incoming) = mpsc::channel(256);
-        tokio::spawn(read_stdout(stdout, sender, options.clone()));
+        let unended = Arc::new(AtomicBool::new(false));
+        tokio::spawn(read_stdout(stdout, sender, options.clone(), unended.clone()));
         let stderr = tokio::spawn(read_stderr(stderr, options.clone()));
         let stdin = child.stdin.take();
-        Ok(StdioLink { child, group, stdin, incoming, stderr, options, closure: None })
+        Ok(StdioLink { child, group, stdin, incoming, stderr, options, closure: None, unended })
     }
 
     /// When bytes last came.
     pub fn activity(&self) -> crate::limits::Activity {
         self.options.activity.clone()
+    }
+
+    /// Whether the last message that came has no line end yet.
+    pub fn is_unended(&self) -> bool {
+        self.unended.load(Ordering::Relaxed)
     }
 
     /// Sends one line.
@@ -110,6 +136,11 @@ impl StdioLink {
         let _ = tokio::time::timeout(Duration::from_millis(300), &mut self.stderr).await;
         self.closure = Some(closure.clone());
         closure
+    }
+
+    /// Closes its input, so that what it holds back may come out.
+    pub fn close_input(&mut self) {
+        self.stdin = None;
     }
 
     /// Closes its input and waits; then asks it to end; then ends it.
@@ -171,6 +202,7 @@ async fn read_stdout(
     mut stdout: ChildStdout,
     sender: mpsc::Sender<Incoming>,
     options: LinkOptions,
+    unended: Arc<AtomicBool>,
 ) {
     let mut splitter = Splitter::new(options.limits.max_message);
     let mut buffer = vec![0; 64 << 10];
@@ -183,11 +215,13 @@ async fn read_stdout(
             }
         }
         while let Some(piece) = splitter.next() {
+            unended.store(splitter.is_unended(), Ordering::Relaxed);
             let incoming = note(piece, &options);
             if sender.send(incoming).await.is_err() {
                 return drain(stdout, buffer).await;
             }
         }
+        unended.store(splitter.is_unended(), Ordering::Relaxed);
     }
     let mut cut = None;
     while let Some(piece) = splitter.finish() {

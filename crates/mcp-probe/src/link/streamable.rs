@@ -30,6 +30,7 @@ pub struct HttpLink {
     body: Body,
     last_request: Option<Request>,
     redirects: Vec<String>,
+    hops: Vec<(u16, String)>,
     last_event: Option<String>,
     retry: Option<u64>,
     reconnects: u32,
@@ -51,6 +52,7 @@ impl HttpLink {
             body: Body::None,
             last_request: None,
             redirects: Vec::new(),
+            hops: Vec::new(),
             last_event: None,
             retry: None,
             reconnects: 0,
@@ -72,6 +74,11 @@ impl HttpLink {
             Body::Whole(_, whole) => (!whole.is_empty()).then(|| whole.clone().freeze()),
             Body::Events(_, parser) => parser.unfinished().map(Bytes::from),
         }
+    }
+
+    /// Redirects that were followed for the last message.
+    pub fn hops(&self) -> &[(u16, String)] {
+        &self.hops
     }
 
     /// Facts of the answer.
@@ -108,6 +115,7 @@ impl HttpLink {
         headers.retain(|(name, _)| http::find_header(extra, name).is_none());
         headers.extend(extra.iter().filter(|(_, value)| value != LEFT_OUT).cloned());
         self.redirects.clear();
+        self.hops.clear();
         self.reconnects = 0;
         self.last_event = None;
         self.ready.clear();
@@ -186,7 +194,8 @@ impl HttpLink {
             self.note_head();
             return self.redirect(&head).await;
         }
-        if head.media_type() == "text/event-stream" {
+        let packed = head.header("content-encoding").is_some_and(http::is_packed);
+        if head.media_type() == "text/event-stream" && !packed {
             self.note_head();
             self.body = Body::Events(response, SseParser::default());
         } else {
@@ -212,6 +221,7 @@ impl HttpLink {
             return self.ready.push_back(fault(HttpFault::ForeignRedirect(next.to_string())));
         }
         self.redirects.push(next.path.clone());
+        self.hops.push((head.status().unwrap_or(0), next.to_string()));
         if self.redirects.len() > MOST_REDIRECTS {
             let seen = std::mem::take(&mut self.redirects);
             return self.ready.push_back(fault(HttpFault::RedirectLoop(seen)));
@@ -265,6 +275,10 @@ impl HttpLink {
     }
 
     fn message(&mut self, raw: Bytes, facts: HttpFacts) {
+        self.written(raw, facts, Quirks::default());
+    }
+
+    fn written(&mut self, raw: Bytes, facts: HttpFacts, quirks: Quirks) {
         let message = Message::read(raw.clone());
         let side = message.json.is_object() || message.json.is_array() || message.fault.is_none();
         let looks = matches!(raw.iter().find(|b| !b.is_ascii_whitespace()), Some(b'{' | b'['));
@@ -276,7 +290,7 @@ impl HttpLink {
             Facts { http: Some(facts), kind, ..Facts::default() },
         );
         self.ready.push_back(match kind {
-            None => Incoming::Message(message, Quirks::default()),
+            None => Incoming::Message(message, quirks),
             Some(_) => Incoming::Side(raw),
         });
     }
@@ -294,7 +308,7 @@ impl HttpLink {
         }
         for piece in pieces {
             match piece {
-                Piece::Message(bytes, _) => self.message(bytes, facts.clone()),
+                Piece::Message(bytes, _) => self.written(bytes, facts.clone(), Quirks::PREFIXED),
                 Piece::Side(bytes) | Piece::Oversize(bytes) => {
                     self.ready.push_back(Incoming::Side(bytes));
                 }
@@ -306,8 +320,11 @@ impl HttpLink {
         match std::mem::replace(&mut self.body, Body::None) {
             Body::None => {}
             Body::Whole(_, whole) => {
-                let whole = whole.freeze();
                 let facts = self.facts.clone().unwrap_or_default();
+                let (whole, fault) = match (self.unpack(whole.freeze(), &facts), fault) {
+                    (Ok(whole), fault) => (whole, fault),
+                    (Err(why), _) => (Bytes::new(), Some(HttpFault::Broken(why))),
+                };
                 let broken = fault.is_some();
                 if broken || whole.is_empty() {
                     let note = fault.as_ref().map(ToString::to_string);
@@ -337,6 +354,30 @@ impl HttpLink {
                 self.ready.push_back(Incoming::HttpEnd(HttpEnd { fault, unfinished }));
             }
         }
+    }
+
+    /// Undoes the packing of a body, as all clients do. A packed event stream is read as
+    /// a whole.
+    fn unpack(&mut self, whole: Bytes, facts: &HttpFacts) -> Result<Bytes, String> {
+        let Some(name) = http::find_header(&facts.headers, "content-encoding") else {
+            return Ok(whole);
+        };
+        if !http::is_packed(name) {
+            return Ok(whole);
+        }
+        let plain = http::unpack(name, &whole, self.options.limits.max_message)?;
+        let kind = http::find_header(&facts.headers, "content-type").unwrap_or_default();
+        if !kind.to_ascii_lowercase().starts_with("text/event-stream") {
+            return Ok(plain.into());
+        }
+        let mut parser = SseParser::default();
+        parser.feed(&plain);
+        let mut found = Vec::new();
+        while let Some(item) = parser.next() {
+            found.push(item);
+        }
+        found.into_iter().for_each(|item| self.event(item));
+        Ok(Bytes::new())
     }
 
     /// The stream ended early but can be resumed from its last event.

@@ -262,7 +262,7 @@ pub(super) fn odd_json(model: &mut Model, message: &Json) -> Vec<Act> {
     if method(message) != "tools/list" {
         return good(model, message);
     }
-    let result = br#"{"tools":[{"name":"first","name":"odd","description":"Odd.","inputSchema":{"type":"object","properties":{"n":{"type":"integer","default":9007199254740993}}},"x-unknown":{"kept":true}}],"resultType":"complete"}"#;
+    let result = br#"{"tools":[{"name":"first","name":"odd","description":"Odd.","inputSchema":{"type":"object","properties":{"n":{"type":"integer","default":9007199254740993}}},"x-unknown":{"kept":true}}],"resultType":"complete","ttlMs":0,"cacheScope":"private"}"#;
     raw_answer(message, result)
 }
 

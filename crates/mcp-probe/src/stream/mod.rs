@@ -33,6 +33,10 @@ impl Quirks {
     pub const MANY_LINES: Quirks = Quirks(16);
     /// Other text stood before the message on its line.
     pub const PREFIXED: Quirks = Quirks(32);
+    /// Headers with its length stood before the message, as LSP frames it.
+    pub const FRAMED: Quirks = Quirks(64);
+    /// No line feed came after the message.
+    pub const UNENDED: Quirks = Quirks(128);
 
     /// Adds another oddity.
     pub fn add(&mut self, other: Quirks) {
@@ -53,6 +57,8 @@ impl Quirks {
             (Quirks::SHARED_LINE, "several messages on a line"),
             (Quirks::MANY_LINES, "a message over several lines"),
             (Quirks::PREFIXED, "text before a message"),
+            (Quirks::FRAMED, "Content-Length headers before a message"),
+            (Quirks::UNENDED, "a message without a line end"),
         ]
         .into_iter()
         .filter_map(|(quirk, name)| self.has(quirk).then_some(name))
@@ -89,6 +95,7 @@ pub struct Splitter {
     validator: Validator,
     quirks: Quirks,
     limit: usize,
+    unended: bool,
     ready: std::collections::VecDeque<Piece>,
 }
 
@@ -103,8 +110,14 @@ impl Splitter {
             validator: Validator::default(),
             quirks: Quirks::default(),
             limit,
+            unended: false,
             ready: Default::default(),
         }
+    }
+
+    /// Whether the last message has no line end yet.
+    pub fn is_unended(&self) -> bool {
+        self.unended
     }
 
     /// Adds bytes from the stream.
@@ -154,6 +167,7 @@ impl Splitter {
             None => false,
             Some(b'\n') => {
                 self.buffer.advance(1);
+                self.unended = false;
                 self.quirks = Quirks::default();
                 true
             }
@@ -240,6 +254,7 @@ impl Splitter {
             self.quirks.add(Quirks::CRLF);
         }
         let quirks = self.quirks;
+        self.unended = true;
         self.quirks = Quirks::SHARED_LINE;
         self.ready.push_back(Piece::Message(message, quirks));
         self.mode = Mode::Start;

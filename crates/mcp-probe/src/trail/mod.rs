@@ -26,6 +26,7 @@ pub const FORMAT: &str = "mcp-probe/recording/1";
 
 const KEPT_ENTRIES: usize = 4096;
 const KEPT_BYTES: usize = 64 << 20;
+const FIRST_WORDS: usize = 200;
 
 /// SHA-256 in hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
@@ -57,6 +58,8 @@ struct Inner {
     failed: Option<String>,
     kept: VecDeque<Entry>,
     kept_bytes: usize,
+    /// The first lines of stderr, which the others must not push out.
+    first_words: Vec<Entry>,
     keep: bool,
     secrets: Vec<String>,
     redact: bool,
@@ -78,6 +81,7 @@ impl Trail {
             failed: None,
             kept: VecDeque::new(),
             kept_bytes: 0,
+            first_words: Vec::new(),
             keep: true,
             secrets: Vec::new(),
             redact: true,
@@ -168,15 +172,23 @@ impl Trail {
         self.lock().seq
     }
 
-    /// The last lines of stderr noted after a running number.
+    /// Lines of stderr noted after a running number: the last ones, and of a longer text
+    /// the first ones as well, as many.
     pub fn stderr_since(&self, seq: u64, lines: usize) -> Vec<String> {
-        let all: Vec<String> = self
-            .since(seq)
-            .iter()
-            .filter(|entry| entry.channel == Channel::Stderr)
+        let inner = self.lock();
+        let oldest = inner.kept.front().map_or(u64::MAX, |entry| entry.seq);
+        let lost = inner.first_words.iter().filter(|entry| entry.seq < oldest);
+        let kept = inner.kept.iter().filter(|entry| entry.channel == Channel::Stderr);
+        let all: Vec<String> = lost
+            .chain(kept)
+            .filter(|entry| entry.seq > seq)
             .map(|entry| entry.text().into_owned())
             .collect();
-        all[all.len().saturating_sub(lines)..].to_vec()
+        if all.len() <= lines || lines < FIRST_WORDS {
+            return all[all.len().saturating_sub(lines)..].to_vec();
+        }
+        let first = lines / 2;
+        [&all[..first], &all[all.len() - (lines - first)..]].concat()
     }
 
     /// Why the file could not be written, if it could not.
@@ -195,6 +207,9 @@ impl Inner {
             self.writer = None;
         }
         if self.keep {
+            if entry.channel == Channel::Stderr && self.first_words.len() < FIRST_WORDS {
+                self.first_words.push(entry.clone());
+            }
             self.kept_bytes += entry.raw.len();
             self.kept.push_back(entry);
             while self.kept.len() > KEPT_ENTRIES || self.kept_bytes > KEPT_BYTES {

@@ -7,7 +7,7 @@ use crate::limits::seconds;
 use crate::link::Link;
 use crate::obj;
 use crate::run::{Exit, Failure, Run};
-use crate::target::{Command, Named, Target};
+use crate::target::{Named, Target};
 
 /// Makes the call.
 pub async fn run(args: &CallArgs, run: &Run) -> Result<Exit, Failure> {
@@ -21,7 +21,7 @@ pub async fn run(args: &CallArgs, run: &Run) -> Result<Exit, Failure> {
         return show(run, &context, &exchange, "no handshake");
     }
     let mut session =
-        open(&named.target, &context).await.map_err(|unopened| unopened.describe())?;
+        open(&named.target, &context).await.map_err(|unopened| unopened.explain(&context))?;
     if method == "tools/call" {
         mirror(&mut session).await;
     }
@@ -67,11 +67,7 @@ async fn mirror(session: &mut Session) {
 pub async fn bare_peer(named: &Named, context: &Context) -> Result<Peer, Failure> {
     let link = match &named.target {
         Target::Stdio(command) => {
-            let command = Command {
-                env: [command.env.clone(), context.env.clone()].concat(),
-                ..command.clone()
-            };
-            Link::stdio(&command, context.link_options()).await
+            Link::stdio(&context.command(command), context.link_options()).await
         }
         Target::Url(url) => Link::url(url, context.link_options()).await,
         Target::File(_) => return Err("a live server is needed here".into()),

@@ -18,7 +18,7 @@ pub async fn run(args: &DriverArgs, run: &Run) -> Result<Exit, Failure> {
     let wish = version.map_or(run.context.wish.clone(), Wish::Pin);
     let context = Context { wish, ..run.context.clone() };
     let mut session =
-        open(&Target::Url(url), &context).await.map_err(|unopened| unopened.describe())?;
+        open(&Target::Url(url), &context).await.map_err(|unopened| unopened.explain(&context))?;
     let listing = session.peer.list("tools/list", "tools").await;
     // Tools with wrong header declarations are left out, as a client must.
     let (tools, bad): (Vec<Json>, Vec<Json>) = listing

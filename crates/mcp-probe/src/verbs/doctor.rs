@@ -1,8 +1,9 @@
 //! `doctor`: why a server does not work.
 
 use crate::cli::DoctorArgs;
+use crate::client::Context;
 use crate::doctor::{Diagnosis, RULES, examine, examine_recording};
-use crate::finding::worst;
+use crate::finding::{Severity, worst};
 use crate::json::Json;
 use crate::mock::MOCKS;
 use crate::obj;
@@ -58,7 +59,23 @@ async fn diagnose(args: &DoctorArgs, run: &Run, named: &Named) -> Result<Diagnos
             ))?;
             Ok(examine_recording(&recording))
         }
-        target => Ok(examine(target, &run.context_for(named), args.big_messages).await),
+        target => {
+            let context = Context { bare_env: !args.inherit_env, ..run.context_for(named) };
+            Ok(examine(target, &context, args.big_messages).await)
+        }
+    }
+}
+
+/// The first line: the cause, or that it works and what is worth knowing.
+fn headline(diagnosis: &Diagnosis) -> String {
+    let alarms =
+        diagnosis.findings.iter().filter(|finding| finding.severity > Severity::Info).count();
+    let notes = diagnosis.findings.len() - alarms;
+    match (diagnosis.findings.first(), alarms) {
+        (None, _) => "it works".to_string(),
+        (Some(_), 0) => format!("it works ({})", count(notes, "note")),
+        (Some(first), 1) => first.title.clone(),
+        (Some(first), _) => format!("{} (and {})", first.title, count(alarms - 1, "more finding")),
     }
 }
 
@@ -80,14 +97,11 @@ fn show(run: &Run, all: &[(&Named, Diagnosis)]) -> Result<(), Failure> {
     }
     let mut screen = run.screen();
     for (named, diagnosis) in all {
-        let verdict = match diagnosis.findings.first() {
-            None => "it works".to_string(),
-            Some(first) => {
-                format!("{}: {}", count(diagnosis.findings.len(), "finding"), first.title)
-            }
-        };
-        screen.verdict(worst(&diagnosis.findings), &verdict);
+        screen.verdict(worst(&diagnosis.findings), &headline(diagnosis));
         screen.faint(&format!("{} (limits: {})", named.name, run.context.limits.describe()));
+        if diagnosis.live {
+            screen.faint(&diagnosis.verdict.describe());
+        }
         if !diagnosis.findings.is_empty() {
             screen.line("");
         }

@@ -95,7 +95,7 @@ pub async fn run(args: &ErrorsArgs, run: &Run) -> Result<Exit, Failure> {
 }
 
 async fn start(target: &Target, context: &Context) -> Result<Session, Failure> {
-    open(target, context).await.map_err(|unopened| unopened.describe())
+    open(target, context).await.map_err(|unopened| unopened.explain(context))
 }
 
 /// The calls for one tool, the most telling first.

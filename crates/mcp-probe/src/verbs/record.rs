@@ -3,7 +3,7 @@
 use crate::cli::RecordArgs;
 use crate::recorder::{Totals, proxy, wrap};
 use crate::run::{Exit, Failure, Run};
-use crate::target::{Command, Target};
+use crate::target::Target;
 
 /// Records until the command ends, or until told to stop.
 pub async fn run(args: &RecordArgs, run: &Run) -> Result<Exit, Failure> {
@@ -20,9 +20,7 @@ pub async fn run(args: &RecordArgs, run: &Run) -> Result<Exit, Failure> {
     let trail = run.context.trail.clone();
     match &named.target {
         Target::Stdio(command) => {
-            let env = [command.env.clone(), run.context.env.clone()].concat();
-            let command = Command { env, ..command.clone() };
-            let (code, totals) = wrap(&command, trail).await?;
+            let (code, totals) = wrap(&run.context.command(command), trail).await?;
             tell(&totals);
             Ok(Exit::Code(code))
         }

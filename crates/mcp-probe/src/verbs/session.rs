@@ -28,7 +28,7 @@ pub async fn run(args: &SessionArgs, run: &Run) -> Result<Exit, Failure> {
     let mut peer = if args.bare {
         bare_peer(&named, &context).await?
     } else {
-        open(&named.target, &context).await.map_err(|unopened| unopened.describe())?.peer
+        open(&named.target, &context).await.map_err(|unopened| unopened.explain(&context))?.peer
     };
     let mut rows = Vec::new();
     let mut failed = false;
