@@ -312,6 +312,10 @@ fn run_all(
             tracing::warn!(pass = pass.name, %failure, "pass failed");
         }
         let elapsed = began.elapsed();
+        if cfg!(debug_assertions) {
+            let violations = program.verify();
+            assert!(violations.is_empty(), "{} leaves {violations:?}", pass.name);
+        }
         tracing::debug!(pass = pass.name, ?elapsed, "pass finished");
         monitor.finished(PassReport { name: pass.name, elapsed, failure });
         monitor.publish(program);

@@ -8,7 +8,7 @@ use anyhow::Result;
 use decompiler::Language;
 use program::{
     Address, AddressRange, AddressSet, FlowOverride, FlowType, Function, Instruction, Parameter,
-    Program, RefType, SourceType, Storage, SymbolId, TypeId,
+    Program, RefType, SourceType, Storage, TypeId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::truth::{ProgramDump, Sample, Truth};
@@ -293,7 +293,9 @@ fn take_over_functions(
             })
             .collect();
         let undefined = program.types.builtin("undefined");
-        let mut function = Function::new(entry, SymbolId::GLOBAL, body, undefined);
+        program.functions.take(entry);
+        let symbol = program.add_function(entry, body.clone()).symbol;
+        let mut function = Function::new(entry, symbol, body, undefined);
         function.thunk_of = f.thunk_of_address.as_deref().and_then(address);
         function.no_return = f.noreturn;
         function.stack_purge = f.stack_purge.parse().ok();

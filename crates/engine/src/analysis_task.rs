@@ -1,6 +1,7 @@
 //! The background analysis task of a session: its state, and the monitor that
 //! carries progress out and cancellation in.
 
+use analysis::{Bounds, PassReport};
 use program::Program;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +52,8 @@ pub struct AnalysisStatus {
     pub phase: Option<&'static str>,
     /// Why it failed.
     pub message: Option<String>,
+    /// How each pass that is over went, in the order they ran.
+    pub passes: Vec<PassReport>,
 }
 
 impl AnalysisStatus {
@@ -66,6 +69,7 @@ impl AnalysisStatus {
             progress: None,
             phase: None,
             message: None,
+            passes: Vec::new(),
         }
     }
 
@@ -80,6 +84,8 @@ pub(crate) struct TaskMonitor<'a> {
     pub(crate) cancel: Arc<AtomicBool>,
     pub(crate) publish: &'a dyn Fn(&Program),
     pub(crate) report: &'a dyn Fn(Option<&'static str>, f32),
+    pub(crate) finished: &'a dyn Fn(PassReport),
+    pub(crate) bounds: Bounds,
     pub(crate) pass: usize,
     pub(crate) passes: usize,
     pub(crate) started: Instant,
@@ -110,4 +116,40 @@ impl analysis::Monitor for TaskMonitor<'_> {
             self.published = Instant::now();
         }
     }
+
+    fn finished(&mut self, report: PassReport) {
+        (self.finished)(report);
+    }
+
+    fn memory(&self) -> Option<u64> {
+        resident_memory()
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+}
+
+/// What a pass over a file of that many bytes may take: far more than any pass over real programs
+/// takes (a second and 60 MB for a megabyte), so that only what runs away is ended.
+pub(crate) fn bounds_for(file_size: u64) -> Bounds {
+    let megabytes = file_size >> 20;
+    Bounds {
+        time: Duration::from_secs(600 + 60 * megabytes.min(600)),
+        memory: (4 << 30) + file_size.min(1 << 30) * 128,
+    }
+}
+
+/// Bytes of memory that the process holds.
+#[cfg(target_os = "linux")]
+fn resident_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// Elsewhere, only time bounds a pass.
+#[cfg(not(target_os = "linux"))]
+fn resident_memory() -> Option<u64> {
+    None
 }

@@ -19,7 +19,7 @@ pub use session::{Busy, Session, WriteError};
 pub use signature::bytes_type;
 
 pub use analysis::pdb::{PdbError, PdbIdentity};
-pub use analysis::{MakeError, PASSES, make_function};
+pub use analysis::{MakeError, PASSES, PassReport, make_function};
 pub use declarations;
 pub use decompiler;
 pub use loader::{Format, LoadOptions};

@@ -222,5 +222,6 @@ pub(crate) fn from_record(record: &AnalysisRecord) -> AnalysisStatus {
         progress: (state == AnalysisState::Completed).then_some(100.0),
         phase: None,
         message: record.message.clone(),
+        passes: Vec::new(),
     }
 }

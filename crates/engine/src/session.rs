@@ -1,10 +1,10 @@
 //! One open program: snapshots for readers, one writer, background analysis.
 
-use crate::analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, TaskMonitor};
+use crate::analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, TaskMonitor, bounds_for};
 use crate::debug_files::Around;
 use crate::project::{Keeping, Opened, from_record};
 use crate::worker::Worker;
-use analysis::Stopped;
+use analysis::{PassReport, Stopped};
 use arc_swap::ArcSwap;
 use decompiler::{Decompilation, Decompiler, Language, LanguageError, Limits};
 use parking_lot::{Condvar, Mutex};
@@ -125,6 +125,10 @@ impl Session {
         self.busy()?;
         let mut copy = Program::clone(&self.snapshot());
         let answer = edit(&mut copy).map_err(WriteError::Refused)?;
+        if cfg!(debug_assertions) {
+            let violations = copy.verify();
+            assert!(violations.is_empty(), "the edit leaves {violations:?}");
+        }
         self.inner.current.store(Arc::new(copy));
         self.inner.keeping.analysis_counts();
         Ok(answer)
@@ -205,11 +209,14 @@ impl Session {
             status.progress = Some(progress);
             status.phase = phase.or(status.phase);
         };
+        let finished = |report: PassReport| self.inner.status.lock().passes.push(report);
         let now = std::time::Instant::now();
         let mut monitor = TaskMonitor {
             cancel,
             publish: &publish,
             report: &report,
+            finished: &finished,
+            bounds: bounds_for(working.info.file_size),
             pass: 0,
             passes: 1,
             started: now,

@@ -28,6 +28,7 @@ mod signature_text;
 pub mod symbol;
 pub mod table;
 mod type_edit;
+mod verify;
 
 pub use address::{
     Address, AddressRange, AddressSet, AddressSpace, AddressSpaces, SpaceId, SpaceKind,
@@ -50,6 +51,7 @@ pub use search::{BytePattern, SearchStep, TextEncoding};
 pub use signature_text::parameter_name;
 pub use symbol::{SourceType, Symbol, SymbolId, SymbolKind, Symbols};
 pub use table::{Change, Table};
+pub use verify::Violation;
 
 use std::sync::Arc;
 use std::time::SystemTime;

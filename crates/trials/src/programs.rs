@@ -1,6 +1,6 @@
 //! Programs that nobody vouches for: files of every format, and random code.
 
-use analysis::{DebugFiles, Monitor, OpenFile, Sought};
+use analysis::{DebugFiles, Monitor, OpenFile, PassReport, Sought};
 use engine::decompiler::Language;
 use engine::program::Program;
 use engine::{AnalysisKind, AnalysisState, Format, LoadOptions, Session};
@@ -105,6 +105,8 @@ fn read_debug_information(program: Program) {
     assert!(session.wait_for_analysis(Duration::from_secs(60)), "analysis ends");
     let status = session.analysis_status();
     assert_eq!(status.state, AnalysisState::Completed, "{:?}", status.message);
+    status.passes.iter().for_each(assert_sound);
+    assert_eq!(session.snapshot().verify(), []);
 }
 
 /// A program of any content, whose debug information is read.
@@ -174,6 +176,14 @@ impl Monitor for Unwatched {
         false
     }
     fn publish(&mut self, _: &Program) {}
+    fn finished(&mut self, report: PassReport) {
+        assert_sound(&report);
+    }
+}
+
+/// A pass that fails costs its own findings only; here, it is a fault.
+fn assert_sound(report: &PassReport) {
+    assert!(report.failure.is_none(), "{}: {:?}", report.name, report.failure);
 }
 
 const LANGUAGES: [(&str, &str); 6] = [
@@ -208,4 +218,6 @@ pub fn code(bytes: &[u8]) {
     assert!(session.wait_for_analysis(Duration::from_secs(60)), "analysis ends");
     let status = session.analysis_status();
     assert_eq!(status.state, AnalysisState::Completed, "{:?}", status.message);
+    status.passes.iter().for_each(assert_sound);
+    assert_eq!(session.snapshot().verify(), []);
 }
