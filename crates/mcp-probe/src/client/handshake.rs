@@ -6,7 +6,7 @@ use super::{
 };
 use crate::http::Url;
 use crate::json::Json;
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, LinkOptions};
 use crate::obj;
 use crate::target::Target;
 use std::time::Duration;
@@ -190,8 +190,10 @@ pub async fn open_era(
     match target {
         Target::Stdio(command) => {
             let command = context.command(command);
+            let born = context.trail.newest();
             let link = Link::stdio(&command, context.link_options());
-            greet(link.await, "start", context, era, version, attempts).await
+            greet(link.await.map(|link| (link, born)), "start", context, era, version, attempts)
+                .await
         }
         Target::Url(url) => open_url(url, context, era, version, attempts).await,
         Target::File(_) => None,
@@ -206,12 +208,14 @@ async fn open_url(
     attempts: &mut Vec<Attempt>,
 ) -> Option<Session> {
     let options = context.link_options();
-    let link = Link::url(url, options).await;
+    let born = context.trail.newest();
+    let link = Link::url(url, options).await.map(|link| (link, born));
     let session = greet(link, "connect", context, era, version, attempts).await;
     if session.is_some() || era == Era::Modern || url.scheme.is_ws() || !may_be_old(attempts) {
         return session;
     }
-    let link = Link::old_sse(url, context.link_options()).await;
+    let born = context.trail.newest();
+    let link = Link::old_sse(url, context.link_options()).await.map(|link| (link, born));
     greet(link, "GET as old HTTP+SSE", context, era, version, attempts).await
 }
 
@@ -224,21 +228,21 @@ fn may_be_old(attempts: &[Attempt]) -> bool {
 }
 
 async fn greet(
-    link: Result<Link, LinkError>,
+    link: Result<(Link, u64), LinkError>,
     what: &str,
     context: &Context,
     era: Era,
     version: &str,
     attempts: &mut Vec<Attempt>,
 ) -> Option<Session> {
-    let link = match link {
-        Ok(link) => link,
+    let (link, born) = match link {
+        Ok(made) => made,
         Err(error) => {
             attempts.push(Attempt::failed(what, error));
             return None;
         }
     };
-    let mut peer = Peer::new(link, context.link_options());
+    let mut peer = Peer::new(link, LinkOptions { born, ..context.link_options() });
     peer.era = era;
     peer.version = version.into();
     peer.share_activity();

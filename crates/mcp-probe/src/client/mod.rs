@@ -91,6 +91,7 @@ impl Context {
             trail: self.trail.clone(),
             headers: self.headers.clone(),
             activity: Activity::default(),
+            born: self.trail.newest(),
         }
     }
 
@@ -150,6 +151,7 @@ pub struct Peer {
     /// What was odd.
     pub oddities: Oddities,
     next_id: i64,
+    is_fresh: bool,
     given_up: VecDeque<Json>,
     mirrored: Vec<(String, Vec<HeaderRule>)>,
 }
@@ -170,6 +172,7 @@ impl Peer {
             version: NEWEST_LEGACY.into(),
             oddities: Oddities::default(),
             next_id: 1,
+            is_fresh: true,
             given_up: VecDeque::new(),
             mirrored: Vec::new(),
         }
@@ -269,7 +272,11 @@ impl Peer {
         headers: &[(String, String)],
     ) -> Exchange {
         let start = Instant::now();
-        let seq_before = self.options.trail.newest();
+        // What a process says at its start belongs to the first request, even if it came before.
+        let seq_before = match std::mem::replace(&mut self.is_fresh, false) {
+            true => self.options.born,
+            false => self.options.trail.newest(),
+        };
         let comments = self.comments();
         let mut exchange = Exchange {
             method: method.into(),
@@ -294,7 +301,7 @@ impl Peer {
             Ok(()) => self.wait(&mut exchange, id.as_ref(), start).await,
             // A dead process is better described by its end than by a broken pipe.
             Err(error @ LinkError::Write(_)) if matches!(self.link, Link::Stdio(_)) => {
-                self.why_not_written(error).await
+                self.why_not_written(&mut exchange, error).await
             }
             Err(error) => Outcome::Failed(error),
         };
@@ -366,12 +373,17 @@ impl Peer {
         self.given_up.iter().any(|id| message.id() == Some(id))
     }
 
-    async fn why_not_written(&mut self, error: LinkError) -> Outcome {
+    async fn why_not_written(&mut self, exchange: &mut Exchange, error: LinkError) -> Outcome {
         let until = tokio::time::Instant::now() + std::time::Duration::from_secs(2);
         while let Ok(incoming) = tokio::time::timeout_at(until, self.link.next()).await {
             match incoming {
                 Incoming::Closed(closure) => return Outcome::Closed(closure),
-                Incoming::Side(bytes) => self.noise(&bytes),
+                Incoming::Side(bytes) => {
+                    self.noise(&bytes);
+                    if exchange.side.len() < KEPT {
+                        exchange.side.push(bytes);
+                    }
+                }
                 _ => {}
             }
         }

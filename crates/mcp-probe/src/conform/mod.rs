@@ -186,15 +186,30 @@ pub fn finding(faults: &[Fault]) -> Option<Finding> {
 }
 
 fn place_of(fault: &Fault) -> String {
-    match fault.path.is_empty() {
-        true => format!("the result of {}", fault.method),
-        false => fault.path.clone(),
+    match fault.path.as_str() {
+        "" => format!("the answer to {}", fault.method),
+        "line" => "the answer".into(),
+        "body" => "the body of the answer".into(),
+        "status" => "the HTTP status".into(),
+        path => path.to_string(),
     }
 }
 
 fn advice(fault: &Fault) -> &'static str {
     let last = fault.path.rsplit('/').next().unwrap_or_default();
     match last {
+        "line" => {
+            "Write each message as one JSON object on one line, in UTF-8 without a byte order mark, ended by a line feed and flushed; all else goes to stderr."
+        }
+        "Content-Type" => {
+            "Answer requests with Content-Type: application/json (one message) or text/event-stream (events)."
+        }
+        "body" => {
+            "Send one JSON message and nothing else, or label an event stream as text/event-stream."
+        }
+        "status" if fault.what.contains(" to ") => "Give clients the address that it leads to.",
+        "id" => "Send the id back as it came, with its type.",
+        "" => "Answer each request with one JSON-RPC object.",
         "inputSchema" | "type" if fault.path.contains("inputSchema") => {
             "Every tool needs inputSchema with \"type\": \"object\" at its root; a tool without parameters has {\"type\": \"object\", \"properties\": {}}. If a library makes the schema, its version does not match that of the SDK."
         }

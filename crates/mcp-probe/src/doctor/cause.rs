@@ -248,7 +248,10 @@ fn shouts(word: &str) -> bool {
 }
 
 fn missing_argument(lines: &[String]) -> Option<Cause> {
-    let at = lines.iter().position(|line| has(line, &ARGUMENT))?;
+    // A usage line alone says less than the sentence that may follow it.
+    let said = lines.iter().position(|line| has(line, &ARGUMENT));
+    let at =
+        said.or_else(|| lines.iter().position(|line| line.to_lowercase().starts_with("usage:")))?;
     let line = &lines[at];
     // What is missing may stand on the next line.
     let next =

@@ -153,7 +153,8 @@ async fn why_not(
             return unauthorized(attempts, url, context, diagnosis).await;
         }
         if matches!(exchange.status(), Some(405 | 415))
-            && let Some(reply) = old_stream(url, context).await
+            && let Some(reply) =
+                old_stream(url, context).await.filter(crate::doctor::web::Reply::is_old_sse)
         {
             let text = format!("GET {}: {} {}", url.path, reply.head.line, reply.head.media_type());
             diagnosis.add(

@@ -194,7 +194,8 @@ async fn lists(
         if method == "tools/list" && listing.is_complete() && listing.items.is_empty() {
             diagnosis.add(empty(session, &listing, promised, target, context).await);
         }
-        if method == "tools/list" {
+        // Pages that come twice are no second tools.
+        if method == "tools/list" && listing.fault.is_none() {
             repeated(&listing, diagnosis);
         }
         let last = listing.last().map(|exchange| &exchange.outcome);
@@ -257,7 +258,15 @@ fn judge_list(
         } else {
             "invalid-message"
         };
-        let finding = Finding::new(rule, Severity::High, fault.clone()).at(method);
+        let finding =
+            Finding::new(rule, Severity::High, fault.clone()).at(method).advise(match rule {
+                "endless-pages" => {
+                    "Leave nextCursor out on the last page, and give each page another cursor."
+                }
+                _ => {
+                    "The result of a list is an object with the list in it, and perhaps nextCursor."
+                }
+            });
         if promised && method != "resources/templates/list" {
             diagnosis.stops(finding);
         } else {

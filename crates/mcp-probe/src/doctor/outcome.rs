@@ -14,7 +14,9 @@ pub fn explain(exchange: &Exchange, context: &Context) -> Option<Finding> {
     let finding = match &exchange.outcome {
         Outcome::Result(_) => return None,
         Outcome::Error(_) => error(exchange)?,
-        Outcome::Invalid(message) => invalid(message),
+        Outcome::Invalid(message) => {
+            refused_in_words(exchange, message).unwrap_or_else(|| invalid(message))
+        }
         Outcome::Expired(Expiry::Idle) => idle(exchange),
         Outcome::Expired(Expiry::Total) => total(exchange),
         Outcome::Misaddressed(message) => misaddressed(message),
@@ -31,6 +33,14 @@ pub fn explain(exchange: &Exchange, context: &Context) -> Option<Finding> {
         Outcome::Failed(error) => failed(error),
     };
     let finding = finding.at(&exchange.method);
+    let opening = matches!(exchange.method.as_str(), "initialize" | "server/discover" | "raw");
+    let finding = match &exchange.outcome {
+        Outcome::Closed(closure) if !opening && closure.cut.is_none() && closure.code == Some(0) => {
+            Finding { title: format!("it ends in the middle of the session, before it answers {}", exchange.method), ..finding }
+                .advise("A server must go on reading until its input is closed: does it serve only one message, or only for a moment?")
+        }
+        _ => finding,
+    };
     let stderr = context.trail.stderr_since(exchange.seq_before, MOST_STDERR);
     let ended =
         matches!(exchange.outcome, Outcome::Closed(_) | Outcome::Expired(_) | Outcome::Failed(_));
@@ -82,6 +92,14 @@ fn misaddressed(message: &Message) -> Finding {
     )
     .seen(format!("answered: {}", clip_bytes(&message.raw, 160)))
     .advise("The id must come back as it was sent, with its type.")
+}
+
+/// A status that says no, with JSON that is no message: the status counts.
+fn refused_in_words(exchange: &Exchange, message: &Message) -> Option<Finding> {
+    let status = exchange.status().filter(|status| *status >= 400)?;
+    let body = String::from_utf8_lossy(&message.raw).into_owned();
+    let seen = format!("body: {}", clip(&body, 160));
+    Some(by_status(exchange, status, &body).seen(seen))
 }
 
 fn error(exchange: &Exchange) -> Option<Finding> {
@@ -264,10 +282,19 @@ fn bare(exchange: &Exchange, end: &HttpEnd) -> Finding {
         .seen(format!("unfinished: {}", clip_bytes(unfinished, 120)));
     }
     let status = exchange.status().unwrap_or(0);
+    let body = body_of(exchange);
+    let seen = Some(&body)
+        .filter(|body| !body.is_empty())
+        .map(|body| format!("body: {}", clip(body, 160)));
+    by_status(exchange, status, &body).seen_all(seen)
+}
+
+/// What a status without a message says.
+fn by_status(exchange: &Exchange, status: u16, body: &str) -> Finding {
     match status {
         401 | 407 => unauthorized(exchange),
         404 => Finding::new("http-404", Severity::High, "there is nothing at this path (404)"),
-        403 => forbidden(&body_of(exchange)),
+        403 => forbidden(body),
         421 => Finding::new("http-status", Severity::High, "the server does not serve this host name (421)")
             .advise("Use the name it knows itself by, or allow this one in its settings (allowed hosts)."),
         502..=504 => Finding::new("http-status", Severity::High, format!("a proxy in between finds no server behind it ({status})"))
@@ -291,7 +318,6 @@ fn bare(exchange: &Exchange, end: &HttpEnd) -> Finding {
             Finding::new("http-status", Severity::High, format!("HTTP {status} without a message"))
         }
     }
-    .seen_all(Some(body_of(exchange)).filter(|body| !body.is_empty()).map(|body| format!("body: {}", clip(&body, 160))))
 }
 
 /// The body of an answer without a message.
@@ -335,6 +361,11 @@ pub fn http_fault(fault: &HttpFault) -> Finding {
             ("not-http", "something else than HTTP speaks there")
         }
         HttpFault::Broken(_) => ("message-cut", "the answer breaks off"),
+        HttpFault::RedirectLoop(hops) if hops.iter().any(|hop| is_login(hop)) => {
+            return Finding::new("auth-401", Severity::High, "the server redirects to a login page")
+                .seen(text)
+                .advise("It is meant for browsers: look for another address for programs, or send credentials (--header, --bearer-env).");
+        }
         HttpFault::RedirectLoop(_) => ("redirect-loop", "the server redirects in a circle"),
         HttpFault::ForeignRedirect(_) => {
             ("redirect-loop", "the server redirects to another origin; this is not followed")
@@ -346,6 +377,14 @@ pub fn http_fault(fault: &HttpFault) -> Finding {
         HttpFault::NoEndpoint(_) => ("sse-or-http", "no event stream of the old transport"),
     };
     Finding::new(rule, Severity::High, title).seen(text)
+}
+
+/// Whether an address asks people to log in.
+fn is_login(address: &str) -> bool {
+    let lower = address.to_lowercase();
+    ["login", "signin", "sign-in", "sign_in", "/sso", "/auth", "oauth"]
+        .iter()
+        .any(|word| lower.contains(word))
 }
 
 /// Why encryption failed, in words that lead somewhere.

@@ -169,7 +169,9 @@ async fn converse(command: &Command, context: &Context, raw: Bytes, close: bool)
     let within = EXPERIMENT.min(context.limits.idle);
     if close {
         // What comes at once was not held back.
-        tokio::time::sleep(within / 4).await;
+        if tokio::time::timeout(within / 4, link.next()).await.is_ok() {
+            return Vec::new();
+        }
         link.close_input();
     }
     let reading = async {

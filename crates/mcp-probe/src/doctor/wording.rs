@@ -43,7 +43,7 @@ pub const UNSET: [&str; 31] = [
 ];
 
 /// An argument that must be given is not.
-pub const ARGUMENT: [&str; 21] = [
+pub const ARGUMENT: [&str; 20] = [
     "arguments are required",
     "required arguments were not provided",
     "missing required argument",
@@ -58,7 +58,6 @@ pub const ARGUMENT: [&str; 21] = [
     "no such option",
     "not enough arguments",
     "too few arguments",
-    "usage:",
     "缺少参数",
     "缺少必需",
     "引数が必要",

@@ -90,6 +90,8 @@ pub struct LinkOptions {
     pub headers: Vec<(String, String)>,
     /// When bytes last came.
     pub activity: Activity,
+    /// Number on the trail before the connection was made.
+    pub born: u64,
 }
 
 /// A connection.

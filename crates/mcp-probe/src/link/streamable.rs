@@ -17,7 +17,7 @@ enum Body {
     None,
     /// The head has not come yet, or the body is read as a whole.
     Whole(Box<Response>, BytesMut),
-    /// Events.
+    /// Events, and the first bytes as they came, should there be none.
     Events(Box<Response>, SseParser),
 }
 
@@ -31,6 +31,8 @@ pub struct HttpLink {
     last_request: Option<Request>,
     redirects: Vec<String>,
     hops: Vec<(u16, String)>,
+    /// How an event stream begins that has brought no event yet.
+    beginning: Vec<u8>,
     last_event: Option<String>,
     retry: Option<u64>,
     reconnects: u32,
@@ -53,6 +55,7 @@ impl HttpLink {
             last_request: None,
             redirects: Vec::new(),
             hops: Vec::new(),
+            beginning: Vec::new(),
             last_event: None,
             retry: None,
             reconnects: 0,
@@ -197,6 +200,7 @@ impl HttpLink {
         let packed = head.header("content-encoding").is_some_and(http::is_packed);
         if head.media_type() == "text/event-stream" && !packed {
             self.note_head();
+            self.beginning.clear();
             self.body = Body::Events(response, SseParser::default());
         } else {
             self.body = Body::Whole(response, BytesMut::new());
@@ -245,6 +249,8 @@ impl HttpLink {
             Body::Whole(_, whole) => whole.extend_from_slice(&bytes),
             Body::Events(_, parser) => {
                 parser.feed(&bytes);
+                let room = 400usize.saturating_sub(self.beginning.len()).min(bytes.len());
+                self.beginning.extend_from_slice(&bytes[..room]);
                 let mut found = Vec::new();
                 while let Some(item) = parser.next() {
                     found.push(item);
@@ -350,6 +356,11 @@ impl HttpLink {
                     if self.reconnect().await {
                         return;
                     }
+                }
+                // JSON that is only called an event stream.
+                if self.beginning.trim_ascii_start().starts_with(b"{") {
+                    let beginning = std::mem::take(&mut self.beginning);
+                    self.ready.push_back(Incoming::Side(beginning.into()));
                 }
                 self.ready.push_back(Incoming::HttpEnd(HttpEnd { fault, unfinished }));
             }

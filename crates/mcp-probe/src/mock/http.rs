@@ -10,6 +10,7 @@ use crate::obj;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,6 +27,8 @@ struct Shared {
     react: Mutex<React>,
     /// Whether metadata must agree with headers.
     strict: bool,
+    /// Requests so far, for those who answer in turns.
+    turns: AtomicU64,
     streams: Mutex<HashMap<String, mpsc::UnboundedSender<String>>>,
 }
 
@@ -50,8 +53,13 @@ pub async fn serve_with(manner: Manner, strict: bool, react: React, port: u16) -
         _ => "/mcp",
     };
     eprintln!("listening on http://127.0.0.1:{port}{path}");
-    let shared =
-        Arc::new(Shared { manner, react: Mutex::new(react), strict, streams: Mutex::default() });
+    let shared = Arc::new(Shared {
+        manner,
+        react: Mutex::new(react),
+        strict,
+        turns: AtomicU64::new(0),
+        streams: Mutex::default(),
+    });
     loop {
         let (stream, _) = listener.accept().await?;
         let shared = shared.clone();
@@ -178,7 +186,8 @@ fn refuse(shared: &Shared, head: &Head, method: &str, path: &str) -> Option<Answ
     let old = matches!(manner, Manner::OldSse | Manner::ForeignEndpoint);
     let here = match (manner, method) {
         (Manner::OtherPath, _) => path == "/api/mcp",
-        (Manner::Redirects, _) => true,
+        (Manner::Redirects | Manner::Login | Manner::WebPage, _) => true,
+        (Manner::Moved, _) => matches!(path, "/mcp" | "/mcp/"),
         (_, "POST") if old => path == "/messages" || path == "/sse",
         _ if old => path == "/sse",
         _ => path == "/mcp",
@@ -193,6 +202,18 @@ fn refuse(shared: &Shared, head: &Head, method: &str, path: &str) -> Option<Answ
     if manner == Manner::Redirects {
         let next = if path == "/a" { "/b" } else { "/a" };
         return Some(Answer::empty("307 Temporary Redirect").header("Location", next));
+    }
+    if manner == Manner::Moved && path == "/mcp" {
+        return Some(Answer::empty("301 Moved Permanently").header("Location", "/mcp/"));
+    }
+    if manner == Manner::Login {
+        return Some(Answer::empty("302 Found").header("Location", "/login?next=/mcp"));
+    }
+    if manner == Manner::WebPage {
+        return Some(Answer {
+            body: "<!doctype html><title>My app</title>".into(),
+            ..Answer::empty("200 OK").header("Content-Type", "text/html")
+        });
     }
     if old && path == "/sse" && method != "GET" {
         return Some(Answer::empty("405 Method Not Allowed").header("Allow", "GET"));
@@ -255,7 +276,7 @@ async fn post(
         return Ok(false);
     }
     let acts = shared.react(&message);
-    let session = (shared.manner == Manner::Sessions
+    let session = (matches!(shared.manner, Manner::Sessions | Manner::Workers)
         && message.text_at("method") == Some("initialize"))
     .then_some("mock-session-1");
     if message.get("id").is_none() && acts.is_empty() {
@@ -269,6 +290,12 @@ async fn post(
 fn check_headers(shared: &Shared, head: &Head, message: &Json) -> Option<Answer> {
     let id = message.get("id").cloned().unwrap_or_default();
     let method = message.text_at("method").unwrap_or_default();
+    if shared.manner == Manner::Workers && method != "initialize" && message.get("id").is_some() {
+        let turn = shared.turns.fetch_add(1, Ordering::Relaxed);
+        let text = "Bad Request: No valid session ID provided";
+        return (turn % 2 == 1)
+            .then(|| Answer::json("400 Bad Request", &error(Json::Null, -32000, text, None)));
+    }
     if shared.manner == Manner::Sessions && method != "initialize" {
         let modern = message.at("params/_meta").is_some();
         if !modern && id != Json::Null && head.header("mcp-session-id") != Some("mock-session-1") {
@@ -334,13 +361,29 @@ async fn respond(
         return cut_off(stream, &body[..body.len() / 2]).await.map(|()| true);
     }
     let status = if body.is_empty() { "202 Accepted" } else { status_of(&body) };
-    let mut answer =
-        Answer { status, headers: vec![("Content-Type".into(), "application/json".into())], body };
+    let kind = match manner {
+        Manner::CalledEvents => "text/event-stream",
+        _ => "application/json",
+    };
+    let mut answer = Answer { status, headers: vec![("Content-Type".into(), kind.into())], body };
+    match manner {
+        Manner::NoType => answer.headers.clear(),
+        Manner::Packed => answer = pack(answer),
+        _ => {}
+    }
     if let Some(session) = session {
         answer = answer.header("Mcp-Session-Id", session);
     }
     write_answer(stream, answer).await?;
     Ok(false)
+}
+
+/// The same in the format of gzip, without its checksum, which nobody looks at.
+fn pack(answer: Answer) -> Answer {
+    let mut body = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+    body.extend(miniz_oxide::deflate::compress_to_vec(&answer.body, 6));
+    body.extend([0; 8]);
+    Answer { body: body.into(), ..answer }.header("Content-Encoding", "gzip")
 }
 
 fn status_of(body: &Bytes) -> &'static str {

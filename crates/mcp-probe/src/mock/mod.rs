@@ -4,6 +4,7 @@
 mod faults;
 mod http;
 mod model;
+mod shapes;
 mod stdio;
 mod table;
 mod ws;

@@ -7,6 +7,7 @@ use super::faults::{
     out_of_order, pushy, risky, slow, stack_trace, version_strict, wrong_ids,
 };
 use super::model::Model;
+use super::shapes;
 use crate::json::Json;
 use crate::obj;
 
@@ -43,6 +44,24 @@ pub enum Manner {
     Mute,
     /// Speaks no HTTP.
     NotHttp,
+    /// No `Content-Type`.
+    NoType,
+    /// Moved to another path, by a status that turns a POST into a GET.
+    Moved,
+    /// A login page in front.
+    Login,
+    /// A web page at every path.
+    WebPage,
+    /// JSON that is called an event stream.
+    CalledEvents,
+    /// Packed with gzip although nobody asked for it.
+    Packed,
+    /// Every other request goes to a worker that knows no session.
+    Workers,
+    /// Over pipes: frames messages with `Content-Length`, as LSP does.
+    Framed,
+    /// Over pipes: keeps what it writes until its input ends.
+    HeldBack,
 }
 
 /// A row of the table.
@@ -81,6 +100,15 @@ const fn react(
     react: fn(&mut Model, &Json) -> Vec<Act>,
 ) -> Mock {
     Mock { react, ..mock(name, about, rule) }
+}
+
+const fn legacy_react(
+    name: &'static str,
+    about: &'static str,
+    rule: &'static str,
+    react: fn(&mut Model, &Json) -> Vec<Act>,
+) -> Mock {
+    Mock { setup: |model| model.modern = false, react, ..mock(name, about, rule) }
 }
 
 const fn manner(
@@ -240,6 +268,81 @@ pub const MOCKS: &[Mock] = &[
         m.tools.push(m.tools[0].clone())
     }),
     react("flapping", "its list changes by itself", "unstable-list", flapping),
+    model("no-schema", "a tool whose input schema has no type", "refused-shape", shapes::no_schema),
+    legacy_react("nameless", "greets without serverInfo", "refused-shape", shapes::nameless),
+    react("versionless", "messages without jsonrpc", "refused-shape", shapes::versionless),
+    react(
+        "null-cursor",
+        "ends its lists with nextCursor: null",
+        "refused-shape",
+        shapes::null_cursor,
+    ),
+    react("empty-cursor", "ends its lists with an empty cursor", "", shapes::empty_cursor),
+    react("text-ids", "sends ids back as text", "odd-shape", shapes::text_ids),
+    react("null-ids", "answers without the id", "wrong-id", shapes::null_ids),
+    react("batches", "wraps each answer into an array", "refused-shape", shapes::batches),
+    react("pretty", "writes a message over several lines", "refused-shape", shapes::pretty),
+    react("windows-lines", "ends lines with CR LF", "odd-shape", shapes::windows_lines),
+    react("json-logs", "logs in JSON among its messages", "invalid-message", shapes::json_logs),
+    legacy_react(
+        "older-only",
+        "says by server/discover that it has only older versions",
+        "",
+        shapes::older_only,
+    ),
+    legacy_react("deaf", "keeps silent at server/discover", "", shapes::deaf),
+    legacy_react(
+        "dies-of-discover",
+        "ends at server/discover",
+        "dies-later",
+        shapes::dies_of_discover,
+    ),
+    react(
+        "dies-of-cancel",
+        "ends at notifications/cancelled",
+        "dies-later",
+        shapes::dies_of_cancel,
+    ),
+    react("modern-only", "knows no initialize", "no-handshake", shapes::modern_only),
+    react(
+        "web-server",
+        "serves HTTP although it was started for pipes",
+        "is-http",
+        shapes::web_server,
+    ),
+    react("prompt", "an interactive program", "not-a-server", shapes::prompt),
+    react(
+        "python-text",
+        "answers with the text of a Python dict",
+        "wrong-framing",
+        shapes::python_text,
+    ),
+    react("wide-text", "answers in UTF-16", "wrong-framing", shapes::wide_text),
+    manner(
+        "framed",
+        "frames messages with Content-Length (pipes)",
+        "wrong-framing",
+        Manner::Framed,
+    ),
+    manner("held-back", "does not flush its output (pipes)", "unflushed", Manner::HeldBack),
+    model("many-tools", "offers 1,500 tools", "big-list", shapes::many_tools),
+    manner("no-type", "no Content-Type (HTTP)", "refused-shape", Manner::NoType),
+    manner("moved", "301 to another path (HTTP)", "refused-shape", Manner::Moved),
+    manner("login", "redirects to a login page (HTTP)", "auth-401", Manner::Login),
+    manner("web-page", "a web application at the path (HTTP)", "no-answer", Manner::WebPage),
+    manner(
+        "called-events",
+        "JSON labelled as an event stream (HTTP)",
+        "no-answer",
+        Manner::CalledEvents,
+    ),
+    manner("packed", "good; its answers are packed with gzip (HTTP)", "", Manner::Packed),
+    manner(
+        "workers",
+        "two workers, sessions in one of them (HTTP)",
+        "session-lost",
+        Manner::Workers,
+    ),
     model(
         "drifted",
         "the good server after an update: a tool changed, one came, one went",

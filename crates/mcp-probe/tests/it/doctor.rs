@@ -3,7 +3,7 @@
 use crate::harness::{PROBE, Ran, Served, against, probe};
 use std::process::Command;
 
-const QUICK: [&str; 6] = ["doctor", "--json", "--timeout-idle", "2s", "--timeout-total", "4s"];
+const QUICK: [&str; 6] = ["doctor", "--json", "--timeout-idle", "4s", "--timeout-total", "8s"];
 
 fn stdio(mock: &str) -> Ran {
     against(mock, &QUICK)
@@ -25,7 +25,6 @@ pub fn shows(ran: &Ran, rule: &str) {
     assert!(ran.rules().iter().any(|found| found == rule), "{rule}: {}", ran.out);
 }
 
-#[allow(dead_code)]
 /// Works for official clients, and is told about.
 fn notes(ran: &Ran, rule: &str) {
     shows(ran, rule);
@@ -33,7 +32,6 @@ fn notes(ran: &Ran, rule: &str) {
     assert_eq!(ran.json()["verdict"]["works"], true, "{}", ran.out);
 }
 
-#[allow(dead_code)]
 /// Stops both official clients, or the one that is named.
 fn refused(ran: &Ran, rule: &str) {
     shows(ran, rule);
@@ -42,11 +40,19 @@ fn refused(ran: &Ran, rule: &str) {
 
 #[test]
 fn good_servers_have_no_findings() {
-    for mock in ["good", "paged", "legacy", "needs-initialized", "chatty-stderr"] {
+    for mock in [
+        "good",
+        "paged",
+        "legacy",
+        "needs-initialized",
+        "chatty-stderr",
+        "older-only",
+        "empty-cursor",
+    ] {
         let ran = stdio(mock);
         assert_eq!(ran.code, 0, "{mock}: {}", ran.out);
     }
-    for mock in ["good", "paged", "events", "sessions", "legacy"] {
+    for mock in ["good", "paged", "events", "sessions", "legacy", "older-only", "packed"] {
         let ran = http(mock);
         assert_eq!(ran.code, 0, "{mock}: {}", ran.out);
     }
@@ -79,6 +85,26 @@ const PIPED: &[(&str, &str)] = &[
     ("overpromise", "not-implemented"),
     ("duplicate-tools", "duplicate-names"),
     ("flapping", "unstable-list"),
+    ("no-schema", "refused-shape"),
+    ("nameless", "refused-shape"),
+    ("versionless", "refused-shape"),
+    ("null-cursor", "refused-shape"),
+    ("text-ids", "odd-shape"),
+    ("null-ids", "wrong-id"),
+    ("batches", "refused-shape"),
+    ("pretty", "refused-shape"),
+    ("windows-lines", "odd-shape"),
+    ("json-logs", "invalid-message"),
+    ("dies-of-discover", "dies-later"),
+    ("dies-of-cancel", "dies-later"),
+    ("modern-only", "no-handshake"),
+    ("web-server", "is-http"),
+    ("prompt", "not-a-server"),
+    ("python-text", "wrong-framing"),
+    ("wide-text", "wrong-framing"),
+    ("framed", "wrong-framing"),
+    ("held-back", "unflushed"),
+    ("many-tools", "big-list"),
 ];
 
 /// The same over HTTP.
@@ -97,6 +123,14 @@ const SERVED: &[(&str, &str)] = &[
     ("old-sse", "sse-or-http"),
     ("foreign-endpoint", "foreign-endpoint"),
     ("noisy", "noise-on-stdout"),
+    ("no-schema", "refused-shape"),
+    ("text-ids", "odd-shape"),
+    ("no-type", "refused-shape"),
+    ("moved", "refused-shape"),
+    ("login", "auth-401"),
+    ("web-page", "no-answer"),
+    ("called-events", "no-answer"),
+    ("workers", "session-lost"),
 ];
 
 #[test]
@@ -205,4 +239,168 @@ fn rules_are_listed_with_their_mocks() {
     let ran = crate::harness::run(Command::new(PROBE).args(["doctor", "--rules"]));
     assert_eq!(ran.code, 0);
     assert!(ran.out.contains("held-open"));
+}
+
+/// A command of the shell that ends as given.
+fn shell(script: &str) -> Ran {
+    probe(
+        &[&["doctor", "--json", "--timeout-idle", "3s", "stdio", "--", "sh", "-c"][..], &[script]]
+            .concat(),
+    )
+}
+
+/// The first finding is the first line.
+fn first(ran: &Ran) -> String {
+    ran.json()["findings"][0]["title"].as_str().unwrap_or_default().to_string()
+}
+
+#[test]
+fn what_clients_take_is_a_note() {
+    for (mock, rule) in [
+        ("text-ids", "odd-shape"),
+        ("windows-lines", "odd-shape"),
+        ("json-logs", "invalid-message"),
+        ("duplicate-tools", "duplicate-names"),
+        ("answers-notifications", "notification-answered"),
+        ("many-tools", "big-list"),
+    ] {
+        notes(&stdio(mock), rule);
+    }
+}
+
+#[test]
+fn refusals_name_the_member_and_the_client() {
+    for (mock, path, python) in [
+        ("no-schema", "/result/tools/0/inputSchema/type is missing", false),
+        ("nameless", "/result/serverInfo is missing", false),
+        ("null-cursor", "/result/nextCursor is null", true),
+    ] {
+        let ran = stdio(mock);
+        refused(&ran, "refused-shape");
+        assert!(ran.out.contains(path), "{mock}: {}", ran.out);
+        assert_eq!(
+            ran.json()["verdict"]["python"]["works"],
+            python && mock != "no-schema",
+            "{mock}: {}",
+            ran.out
+        );
+        assert_eq!(ran.json()["verdict"]["typescript"]["works"], false, "{mock}: {}", ran.out);
+    }
+}
+
+#[test]
+fn the_first_line_is_the_cause() {
+    for (script, cause) in [
+        (
+            "printf \"KeyError: 'WEATHER_API_KEY'\\n\" >&2; exit 1",
+            "the environment variable WEATHER_API_KEY is not set",
+        ),
+        (
+            "echo '请设置 WEATHER_API_KEY'; exit 0",
+            "the environment variable WEATHER_API_KEY is not set",
+        ),
+        (
+            "echo 'Error: listen EADDRINUSE: address already in use :::3000' >&2; exit 1",
+            "the port it wants is taken",
+        ),
+        ("cat config/none.json", "the file config/none.json does not exist"),
+        (
+            "echo 'panic: no container runtime' >&2; seq 1 100 | sed 's/^/goroutine /' >&2; exit 2",
+            "panic: no container runtime",
+        ),
+        ("no-such-command-anywhere", "not found"),
+        ("sleep 0; kill -SEGV $$", "segmentation fault"),
+    ] {
+        let ran = shell(script);
+        refused(&ran, "no-answer");
+        assert!(first(&ran).contains(cause), "{script}: {}", first(&ran));
+    }
+}
+
+#[test]
+fn the_working_directory_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("here.txt"), "").unwrap();
+    let script = format!("cat here.txt && exec '{PROBE}' mock good");
+    assert!(first(&shell(&script)).contains("here.txt does not exist"));
+    let place = folder.path().to_str().unwrap();
+    let tail = ["stdio", "--", "sh", "-c", script.as_str()];
+    let ran = probe(&[&QUICK[..], &["--cwd", place], &tail].concat());
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    let missing = probe(&[&QUICK[..], &["--cwd", "/no/such/folder"], &tail].concat());
+    assert!(
+        missing.out.contains("the working directory /no/such/folder does not exist"),
+        "{}",
+        missing.out
+    );
+}
+
+#[test]
+fn clients_pass_few_variables_on() {
+    let script = format!(
+        "test -n \"$ONLY_OURS\" || {{ echo 'ONLY_OURS is not set' >&2; exit 1; }}; exec '{PROBE}' mock good"
+    );
+    let run = |flags: &[&str]| {
+        let args = [&QUICK[..], flags, &["stdio", "--", "sh", "-c", script.as_str()]].concat();
+        crate::harness::run(Command::new(PROBE).args(args).env("ONLY_OURS", "1"))
+    };
+    let ran = run(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(ran.out.contains("clients do not pass it on"), "{}", ran.out);
+    assert_eq!(run(&["--inherit-env"]).code, 0);
+    assert_eq!(run(&["--env", "ONLY_OURS=2"]).code, 0);
+}
+
+#[test]
+fn silence_at_discover_costs_no_time() {
+    for verb in ["report", "lint", "scan", "errors", "lock"] {
+        let ran = against("deaf", &[verb, "--json"]);
+        assert!(ran.code < 2, "{verb}: {}{}", ran.out, ran.err);
+        assert!(ran.took.as_secs() < 12, "{verb}: {:?}", ran.took);
+    }
+    let ran = against("deaf", &["doctor", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+}
+
+#[test]
+fn versions_that_are_offered_are_used() {
+    let served = Served::mock("older-only");
+    for target in [vec![served.url.as_str()], vec!["stdio", "--", PROBE, "mock", "older-only"]] {
+        let ran = probe(&[&["call", "--json", "--method", "tools/list"][..], &target].concat());
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains("legacy 2025-11-25"), "{}", ran.out);
+    }
+}
+
+#[test]
+fn targets_as_one_writes_them() {
+    let line = format!("'{PROBE}' mock good");
+    let served = Served::mock("good");
+    let bare = served.url.strip_prefix("http://").unwrap();
+    for target in [
+        vec![PROBE, "mock", "good"],
+        vec![line.as_str()],
+        vec!["--", PROBE, "mock", "good"],
+        vec![bare],
+        vec![bare.strip_suffix("/mcp").unwrap()],
+    ] {
+        let ran = probe(&[&QUICK[..], &target].concat());
+        assert_eq!(ran.code, 0, "{target:?}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn the_servers_of_installed_clients() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join(".cursor")).unwrap();
+    let config = format!(
+        "{{\"mcpServers\": {{\"mine\": {{\"command\": \"{PROBE}\", \"args\": [\"mock\", \"good\"]}}, \"off\": {{\"command\": \"x\", \"disabled\": true}}}} /* end */ }}"
+    );
+    std::fs::write(home.path().join(".cursor/mcp.json"), config).unwrap();
+    let args = [&QUICK[..], &["--installed"]].concat();
+    let ran = crate::harness::run(
+        Command::new(PROBE).args(args).env("HOME", home.path()).current_dir(home.path()),
+    );
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert_eq!(ran.json()["target"], "cursor/mine");
 }
