@@ -32,8 +32,8 @@ async def pages(fetch, member):
     raise RuntimeError("the list does not end")
 
 
-async def use(server, seconds, mode):
-    async with Client(server, mode=mode, read_timeout_seconds=seconds, cache=None) as client:
+async def use(server, seconds):
+    async with Client(server, read_timeout_seconds=seconds, cache=None) as client:
         claims = client.server_capabilities
         seen = {"version": client.protocol_version}
         if claims.tools:
@@ -42,7 +42,7 @@ async def use(server, seconds, mode):
             await pages(client.list_resources, "resources")
         if claims.prompts:
             await pages(client.list_prompts, "prompts")
-        if mode == "legacy" or client.protocol_version < "2026":
+        if client.protocol_version < "2026":
             from mcp import types
 
             note = types.CancelledNotification(params=types.CancelledNotificationParams(request_id="none"))
@@ -59,22 +59,17 @@ def reason(error):
 
 
 async def judge(server, seconds):
-    why = None
-    for mode in ("auto", "legacy"):
-        try:
-            seen = await asyncio.wait_for(use(server(), seconds, mode), 4 * seconds)
-            return {"works": True, "mode": mode, **seen}
-        except BaseException as error:  # whatever it is, it is the verdict
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            why = why or reason(error)
-    return {"works": False, "why": why}
+    try:
+        seen = await asyncio.wait_for(use(server, seconds), 8 * seconds)
+        return {"works": True, **seen}
+    except BaseException as error:  # whatever it is, it is the verdict
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return {"works": False, "why": reason(error)}
 
 
 def main(seconds, kind, *words):
-    def server():
-        return words[0] if kind == "http" else StdioServerParameters(command=words[0], args=list(words[1:]))
-
+    server = words[0] if kind == "http" else StdioServerParameters(command=words[0], args=list(words[1:]))
     print(json.dumps(asyncio.run(judge(server, float(seconds)))))
 
 
