@@ -171,7 +171,7 @@ mod tests {
     fn every_built_in_declaration_can_be_read() {
         for organization in [
             DataOrganization::default(),
-            DataOrganization { pointer: 4, long: 4, wide_char: 4, long_double: 8 },
+            DataOrganization { pointer: 4, long: 4, long_double: 8, ..DataOrganization::default() },
         ] {
             let mut types = DataTypes::new(organization);
             for (header, text) in &LIBRARY.types {

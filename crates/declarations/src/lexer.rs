@@ -1,152 +1,206 @@
-//! C text to tokens. Comments, line splices and preprocessor lines are
-//! skipped.
-
-use crate::CError;
+//! Lexical analysis (scanner): C text to preprocessing tokens, comments and line splices skipped.
 
 /// One token and where it begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Token {
-    pub(crate) kind: TokenKind,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Token<'a> {
+    pub(crate) kind: Kind<'a>,
+    /// In bytes.
     pub(crate) offset: usize,
 }
 
 /// What a token is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TokenKind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind<'a> {
     /// A name or keyword.
-    Word(String),
-    /// An integer or character constant.
-    Number(i64),
-    /// One of `* ( ) [ ] { } , ; : = + - / % ~ ! < > & | ^ ?`, `<<`, `>>`.
+    Word(&'a str),
+    /// A number as it is written.
+    Number(&'a str),
+    /// A character constant with its quotes.
+    Character(&'a str),
+    /// A text with its quotes.
+    Text(&'a str),
+    /// A punctuator.
     Sign(&'static str),
-    /// `...`.
-    Ellipsis,
+    /// A sign that C does not know.
+    Other(char),
+    /// `#pragma pack` or another that changes layouts.
+    Layout(LayoutPragma<'a>),
     /// The end of the text.
     End,
 }
 
-const SIGNS: [&str; 26] = [
-    "<<", ">>", "::", "*", "(", ")", "[", "]", "{", "}", ",", ";", ":", "=", "+", "-", "/", "%",
-    "~", "!", "<", ">", "&", "|", "^", "?",
+/// A pragma that changes how what follows is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LayoutPragma<'a> {
+    /// `pack(n)`; `None` for `pack()`.
+    Set(Option<u32>),
+    /// `pack(push[, name][, n])`.
+    Push(Option<&'a str>, Option<u32>),
+    /// `pack(pop[, name][, n])`.
+    Pop(Option<&'a str>, Option<u32>),
+    /// `ms_struct`: on, off or as usual.
+    MsStruct(Option<bool>),
+}
+
+/// Longer signs before those they begin with.
+const SIGNS: [&str; 49] = [
+    "...", "<<=", ">>=", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=",
+    "-=", "*=", "/=", "%=", "&=", "^=", "|=", "##", "::", "*", "(", ")", "[", "]", "{", "}", ",",
+    ";", ":", "=", "+", "-", "/", "%", "~", "!", "<", ">", "&", "|", "^", "?", ".", "#",
 ];
 
-/// Cuts a text into tokens, an [`TokenKind::End`] last.
-pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, CError> {
-    let mut lexer = Lexer { text, at: 0 };
-    let mut all = Vec::new();
-    loop {
-        lexer.skip_blank()?;
-        let offset = lexer.at;
-        let kind = lexer.token()?;
-        let end = kind == TokenKind::End;
-        all.push(Token { kind, offset });
-        if end {
-            return Ok(all);
-        }
+/// What is wrong, and where.
+pub(crate) type Fault = (usize, String);
+
+/// Cuts a text into tokens from a place on.
+#[derive(Clone, Copy)]
+pub(crate) struct Lexer<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) at: usize,
+    /// Whether only blanks and comments came before on this line.
+    pub(crate) line_start: bool,
+}
+
+impl<'a> Lexer<'a> {
+    pub(crate) fn new(text: &'a str) -> Lexer<'a> {
+        Lexer { text, at: 0, line_start: true }
     }
-}
 
-struct Lexer<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl Lexer<'_> {
-    fn rest(&self) -> &str {
+    pub(crate) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    fn error(&self, message: impl Into<String>) -> CError {
-        CError::new(self.text, self.at, message)
-    }
-
-    fn skip_blank(&mut self) -> Result<(), CError> {
+    /// Skips blanks, comments and line splices.
+    pub(crate) fn skip_blank(&mut self) -> Result<(), Fault> {
         loop {
-            let rest = self.rest();
-            let blank = rest.len() - rest.trim_start().len();
-            if blank > 0 {
-                self.at += blank;
-            } else if rest.starts_with("//") || rest.starts_with('#') {
-                self.at += rest.find('\n').unwrap_or(rest.len());
-            } else if rest.starts_with("/*") {
-                let Some(end) = rest.find("*/") else {
-                    return Err(self.error("this comment has no end"));
-                };
-                self.at += end + 2;
-            } else if rest.starts_with("\\\n") {
-                self.at += 2;
-            } else {
-                return Ok(());
+            let rest = self.rest().as_bytes();
+            match rest {
+                [b'\n', ..] => {
+                    self.line_start = true;
+                    self.at += 1;
+                }
+                [b' ' | b'\t' | b'\r' | b'\x0b' | b'\x0c', ..] => self.at += 1,
+                [b'\\', b'\n', ..] => self.at += 2,
+                [b'\\', b'\r', b'\n', ..] => self.at += 3,
+                [b'/', b'/', ..] => self.at += line_length(self.rest()),
+                [b'/', b'*', ..] => {
+                    let end = self.rest().get(2..).and_then(|inner| inner.find("*/"));
+                    let Some(end) = end else {
+                        return Err((self.at, "this comment has no end".to_owned()));
+                    };
+                    self.at += end + 4;
+                }
+                [0x80..=0xff, ..] => match self.rest().chars().next() {
+                    Some(blank) if blank.is_whitespace() || blank == '\u{feff}' => {
+                        self.at += blank.len_utf8();
+                    }
+                    _ => return Ok(()),
+                },
+                _ => return Ok(()),
             }
         }
     }
 
-    fn token(&mut self) -> Result<TokenKind, CError> {
+    /// The next token, blanks before it skipped.
+    pub(crate) fn token(&mut self) -> Result<Token<'a>, Fault> {
+        self.skip_blank()?;
+        let offset = self.at;
+        let kind = self.kind()?;
+        self.line_start = false;
+        Ok(Token { kind, offset })
+    }
+
+    fn kind(&mut self) -> Result<Kind<'a>, Fault> {
         let rest = self.rest();
-        let Some(first) = rest.chars().next() else { return Ok(TokenKind::End) };
+        let Some(first) = rest.chars().next() else { return Ok(Kind::End) };
+        let second = rest.as_bytes().get(1).copied().unwrap_or(0);
         if first.is_alphabetic() || first == '_' || first == '$' {
             let part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
             let length = rest.find(|c| !part(c)).unwrap_or(rest.len());
-            let word = rest[..length].to_owned();
+            let prefix = matches!(&rest[..length], "L" | "u" | "U" | "u8");
+            if let (true, Some(quote @ (b'\'' | b'"'))) = (prefix, rest.as_bytes().get(length)) {
+                return self.quoted(length, *quote);
+            }
             self.at += length;
-            return Ok(TokenKind::Word(word));
+            return Ok(Kind::Word(&rest[..length]));
         }
-        if first.is_ascii_digit() {
-            return self.number();
+        if first.is_ascii_digit() || (first == '.' && second.is_ascii_digit()) {
+            let length = number_length(rest);
+            self.at += length;
+            return Ok(Kind::Number(&rest[..length]));
         }
-        if first == '\'' {
-            return self.character();
-        }
-        if rest.starts_with("...") {
-            self.at += 3;
-            return Ok(TokenKind::Ellipsis);
+        if first == '\'' || first == '"' {
+            return self.quoted(0, first as u8);
         }
         match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             Some(sign) => {
                 self.at += sign.len();
-                Ok(TokenKind::Sign(sign))
+                Ok(Kind::Sign(sign))
             }
-            None => Err(self.error(format!("the character {first:?} cannot stand here"))),
+            None => {
+                self.at += first.len_utf8();
+                Ok(Kind::Other(first))
+            }
         }
     }
 
-    fn number(&mut self) -> Result<TokenKind, CError> {
+    /// A character constant or a text, `prefix` bytes of encoding before it.
+    fn quoted(&mut self, prefix: usize, quote: u8) -> Result<Kind<'a>, Fault> {
         let rest = self.rest();
-        let length = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-        let text = rest[..length].to_ascii_lowercase();
-        let digits = text.trim_end_matches(['u', 'l']);
-        let parsed = match digits.strip_prefix("0x") {
-            Some(hex) => u64::from_str_radix(hex, 16),
-            None if digits.len() > 1 && digits.starts_with('0') => {
-                u64::from_str_radix(&digits[1..], 8)
+        let bytes = rest.as_bytes();
+        let mut at = prefix + 1;
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'\\' => at += 1,
+                b'\n' => break,
+                _ if *byte == quote => {
+                    let whole = rest.get(..=at).unwrap_or(rest);
+                    self.at += whole.len();
+                    let character = quote == b'\'';
+                    return Ok(if character { Kind::Character(whole) } else { Kind::Text(whole) });
+                }
+                _ => {}
             }
-            None => digits.parse(),
-        };
-        let value = parsed.map_err(|_| self.error(format!("{text} is not an integer")))?;
-        self.at += length;
-        Ok(TokenKind::Number(value as i64))
-    }
-
-    fn character(&mut self) -> Result<TokenKind, CError> {
-        let mut chars = self.rest().char_indices().skip(1);
-        let value = match chars.next() {
-            Some((_, '\\')) => match chars.next().map(|(_, c)| c) {
-                Some('n') => '\n',
-                Some('t') => '\t',
-                Some('r') => '\r',
-                Some('0') => '\0',
-                Some(c @ ('\\' | '\'' | '"')) => c,
-                _ => return Err(self.error("unknown escape in this character constant")),
-            },
-            Some((_, c)) => c,
-            None => return Err(self.error("this character constant has no end")),
-        };
-        match chars.next() {
-            Some((end, '\'')) => {
-                self.at += end + 1;
-                Ok(TokenKind::Number(i64::from(u32::from(value))))
-            }
-            _ => Err(self.error("this character constant has no end")),
+            at += 1;
         }
+        let what = if quote == b'\'' { "this character constant" } else { "this text" };
+        Err((self.at, format!("{what} has no end")))
+    }
+}
+
+/// The length of a number as the preprocessor sees it.
+fn number_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let hex = text.starts_with("0x") || text.starts_with("0X");
+        let exponent = if hex { b"pP" } else { b"eE" };
+        match byte {
+            b'+' | b'-' if at > 0 && exponent.contains(&bytes[at - 1]) => {}
+            b'\'' if bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) => {}
+            b'.' | b'_' => {}
+            _ if byte.is_ascii_alphanumeric() => {}
+            _ => break,
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Bytes before the end of the line, splices followed.
+pub(crate) fn line_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    loop {
+        let Some(end) = text.get(from..).and_then(|rest| rest.find('\n')) else {
+            return text.len();
+        };
+        let end = from + end;
+        let before = bytes.get(..end).unwrap_or_default();
+        let before = before.strip_suffix(b"\r").unwrap_or(before);
+        if !before.ends_with(b"\\") {
+            return end;
+        }
+        from = end + 1;
     }
 }

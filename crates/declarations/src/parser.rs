@@ -1,81 +1,99 @@
-//! Tokens to declarations: a recursive descent over C's declaration grammar.
+//! Recursive-descent parser of C's declaration grammar: tokens to declarations.
 
-mod constant;
+mod attribute;
+mod builtin;
+mod declarator;
 mod definition;
+mod enumeration;
+mod expression;
+mod scope;
+mod specifier;
 
-use crate::lexer::{Token, TokenKind, tokens};
-use crate::{CError, Declaration, MAX_TEXT, Prototype};
-use program::TypeId;
-use program::data_type::{DataType, DataTypes, FunctionType, SignatureParameter, TypeKind};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Deepest nesting of declarators and composites.
+use program::TypeId;
+use program::data_type::{DataTypes, FunctionType, TypeKind};
+
+use crate::constant::Value;
+use crate::lexer::{Kind, LayoutPragma, Token};
+use crate::{CError, Declaration, Declared, MAX_TEXT, Prototype, preprocessor};
+use attribute::Attributes;
+use declarator::{Declarator, Layer};
+use specifier::Base;
+
+/// Deepest nesting of declarators, composites and expressions.
 const MAX_DEPTH: usize = 64;
-/// Words that say nothing about a type's layout.
-const IGNORED: [&str; 15] = [
-    "const",
-    "volatile",
-    "restrict",
-    "__restrict",
-    "__restrict__",
-    "extern",
-    "static",
-    "inline",
-    "__inline",
-    "__extension__",
-    "register",
-    "_Noreturn",
-    "__const",
-    "auto",
-    "__volatile__",
-];
-/// Words that name a calling convention.
-const CONVENTIONS: [&str; 8] = [
-    "__cdecl",
-    "__stdcall",
-    "__fastcall",
-    "__thiscall",
-    "__vectorcall",
-    "__regcall",
-    "MSABI",
-    "processEntry",
-];
+/// Most entries on the stack of `#pragma pack`.
+const MAX_PACKS: usize = 1024;
 
-/// One layer of a declarator, from the name outwards.
-enum Layer {
-    Pointer,
-    Array(u32),
-    Function(Vec<SignatureParameter>, bool),
+/// `#pragma pack` and its stack.
+#[derive(Default)]
+struct Packing<'a> {
+    /// In bytes; 0 when there is none.
+    now: u32,
+    pushed: Vec<(Option<&'a str>, u32)>,
+    ms_struct: Option<bool>,
 }
 
-/// A declared name with what is wrapped around its base type.
-struct Declarator {
-    name: String,
-    layers: Vec<Layer>,
-    convention: Option<Arc<str>>,
-}
-
-/// What stands before the declarators.
-struct Base {
-    data_type: TypeId,
-    typedef: bool,
-    no_return: bool,
-    convention: Option<Arc<str>>,
-    /// Whether the specifier itself defined a type.
-    defines: bool,
+impl<'a> Packing<'a> {
+    fn apply(&mut self, pragma: LayoutPragma<'a>) {
+        match pragma {
+            LayoutPragma::Set(pack) => self.now = pack.unwrap_or(0),
+            LayoutPragma::Push(name, pack) => {
+                if self.pushed.len() < MAX_PACKS {
+                    self.pushed.push((name, self.now));
+                }
+                self.now = pack.unwrap_or(self.now);
+            }
+            LayoutPragma::Pop(name, pack) => {
+                let at = match name {
+                    None => self.pushed.len().checked_sub(1),
+                    Some(_) => self.pushed.iter().rposition(|(pushed, _)| *pushed == name),
+                };
+                if let Some((_, before)) = at.and_then(|at| self.pushed.drain(at..).next()) {
+                    self.now = before;
+                }
+                self.now = pack.unwrap_or(self.now);
+            }
+            LayoutPragma::MsStruct(on) => self.ms_struct = on,
+        }
+    }
 }
 
 pub(crate) struct Parser<'a> {
     text: &'a str,
-    tokens: Vec<Token>,
+    tokens: Vec<Token<'a>>,
     at: usize,
     types: &'a mut DataTypes,
     category: Arc<str>,
-    made: Vec<TypeId>,
+    /// What was made and not yet told, with its place.
+    made: Vec<(TypeId, usize)>,
+    /// Types of which only the tag was seen when they were made, with its place.
+    stubs: Vec<(TypeId, usize)>,
+    known_stubs: HashSet<TypeId>,
+    /// Everything that was made.
+    told: HashSet<TypeId>,
     /// Types that this text defines without a name.
     nameless: HashSet<TypeId>,
+    /// Types that this text defined completely.
+    defined: HashSet<TypeId>,
+    /// Typedefs of types that have no size yet, by those.
+    waiting: HashMap<TypeId, Vec<TypeId>>,
+    tags: HashMap<&'a str, TypeId>,
+    names: HashMap<&'a str, TypeId>,
+    functions: HashMap<&'a str, FunctionType>,
+    enumerators: HashMap<&'a str, Value>,
+    /// Values of enums that were there before, made when first asked for.
+    known_enumerators: Option<HashMap<Arc<str>, i64>>,
+    /// Alignment that the declaration of a type states, where Microsoft's compilers keep it.
+    required: HashMap<TypeId, u32>,
+    packing: Packing<'a>,
     depth: usize,
+    /// Lists of parameters that are open.
+    inside_parameters: usize,
+    /// Open `extern "C" {`.
+    blocks: usize,
     anonymous: u32,
 }
 
@@ -89,416 +107,324 @@ impl<'a> Parser<'a> {
             let message = format!("the text has {} bytes; {MAX_TEXT} are read", text.len());
             return Err(CError::new("", 0, message));
         }
-        let tokens = tokens(text)?;
-        let category = category.into();
-        Ok(Parser {
+        let tokens = preprocessor::tokens(text, types.organization())
+            .map_err(|(offset, message)| CError::new(text, offset, message))?;
+        let mut parser = Parser {
             text,
             tokens,
             at: 0,
             types,
-            category,
+            category: category.into(),
             made: Vec::new(),
+            stubs: Vec::new(),
+            known_stubs: HashSet::new(),
+            told: HashSet::new(),
             nameless: HashSet::new(),
+            defined: HashSet::new(),
+            waiting: HashMap::new(),
+            tags: HashMap::new(),
+            names: HashMap::new(),
+            functions: HashMap::new(),
+            enumerators: HashMap::new(),
+            known_enumerators: None,
+            required: HashMap::new(),
+            packing: Packing::default(),
             depth: 0,
+            inside_parameters: 0,
+            blocks: 0,
             anonymous: 0,
-        })
+        };
+        parser.apply_pragmas();
+        Ok(parser)
     }
 
-    pub(crate) fn declarations(mut self) -> Result<Vec<Declaration>, CError> {
+    pub(crate) fn declarations(mut self) -> Result<Vec<Declared>, CError> {
         let mut all = Vec::new();
-        while *self.peek() != TokenKind::End {
+        while self.peek() != Kind::End {
             if self.accept(";") {
+                continue;
+            }
+            if self.blocks > 0 && self.accept("}") {
+                self.blocks -= 1;
                 continue;
             }
             self.declaration(&mut all)?;
         }
+        if self.blocks > 0 {
+            return Err(self.unexpected("} of extern \"C\""));
+        }
+        // What was only named is made as well.
+        self.made = std::mem::take(&mut self.stubs);
+        self.tell(&mut all);
         Ok(all)
     }
 
     pub(crate) fn type_name(mut self) -> Result<TypeId, CError> {
-        let base = self.base()?;
-        let declarator = self.declarator(true)?;
+        let data_type = self.abstract_type()?;
         self.accept(";");
-        if *self.peek() != TokenKind::End {
+        if self.peek() != Kind::End {
             return Err(self.unexpected("the end of the type"));
         }
-        if !declarator.name.is_empty() {
-            let message = format!("write the type alone, without the name {}", declarator.name);
-            return Err(self.error(message));
-        }
-        self.wrap(base.data_type, declarator, &base.convention)
+        Ok(data_type)
     }
 
-    fn declaration(&mut self, all: &mut Vec<Declaration>) -> Result<(), CError> {
-        self.made.clear();
+    /// A type without a name, as in a cast.
+    fn abstract_type(&mut self) -> Result<TypeId, CError> {
         let base = self.base()?;
-        all.extend(self.made.drain(..).map(Declaration::Type));
-        if self.accept(";") || (*self.peek() == TokenKind::End && base.defines) {
-            return if base.defines { Ok(()) } else { Err(self.error("this declares nothing")) };
+        let declarator = self.declarator()?;
+        if !declarator.name.is_empty() {
+            let message = format!("write the type alone, without the name {}", declarator.name);
+            return Err(self.error_at(declarator.offset, message));
+        }
+        let attributes = declarator.attributes.clone();
+        let data_type = self.wrap(&base, declarator)?;
+        self.modified(data_type, &base.attributes.merged(attributes))
+    }
+
+    fn declaration(&mut self, all: &mut Vec<Declared>) -> Result<(), CError> {
+        if self.other_than_declaration()? {
+            return Ok(());
+        }
+        let start = self.offset();
+        let base = self.base()?;
+        self.tell(all);
+        if self.accept(";") || (self.peek() == Kind::End && base.defines) {
+            let message = "this declares nothing";
+            return if base.defines { Ok(()) } else { Err(self.error_at(start, message)) };
         }
         loop {
-            let declarator = self.declarator(false)?;
-            self.skip_attributes()?;
-            all.push(self.declare(&base, declarator)?);
+            let declarator = self.declarator()?;
+            let body = matches!(declarator.layers.first(), Some(Layer::Function(..)))
+                && self.peek() == Kind::Sign("{")
+                && !base.typedef;
+            let offset = declarator.offset;
+            let what = self.declare(&base, declarator)?;
+            self.tell(all);
+            if let Some(what) = what {
+                all.push(Declared { what, offset });
+            }
+            if body {
+                return self.skip_balanced();
+            }
+            if self.accept("=") {
+                self.skip_initial_value()?;
+            }
             if !self.accept(",") {
                 break;
             }
         }
-        if *self.peek() != TokenKind::End && !self.accept(";") {
+        if self.peek() != Kind::End && !self.accept(";") {
             return Err(self.unexpected("; after the declaration"));
         }
         Ok(())
     }
 
-    fn declare(&mut self, base: &Base, mut declarator: Declarator) -> Result<Declaration, CError> {
-        let name = std::mem::take(&mut declarator.name);
+    /// Puts what was made behind what is told already.
+    fn tell(&mut self, all: &mut Vec<Declared>) {
+        for (id, offset) in std::mem::take(&mut self.made) {
+            if self.told.insert(id) {
+                all.push(Declared { what: Declaration::Type(id), offset });
+            }
+        }
+    }
+
+    /// `extern "C"`, an assertion or assembler text; whether one stood here.
+    fn other_than_declaration(&mut self) -> Result<bool, CError> {
+        match self.peek() {
+            Kind::Word("extern") if matches!(self.ahead(1), Kind::Text(_)) => {
+                self.bump();
+                self.bump();
+                if self.accept("{") {
+                    self.blocks += 1;
+                    return Ok(true);
+                }
+                Ok(false)
+            }
+            Kind::Word("_Static_assert" | "static_assert") => self.assertion().map(|()| true),
+            Kind::Word("asm" | "__asm__" | "__asm") => {
+                self.bump();
+                while matches!(self.peek(), Kind::Word("volatile" | "__volatile__" | "goto")) {
+                    self.bump();
+                }
+                self.skip_balanced()?;
+                self.accept(";");
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// `_Static_assert`: what does not hold is an error.
+    fn assertion(&mut self) -> Result<(), CError> {
+        let start = self.offset();
+        self.bump();
+        self.expect("(")?;
+        let holds = self.constant()?.number != 0;
+        let mut said = "";
+        if self.accept(",") {
+            while let Kind::Text(text) = self.peek() {
+                said = text;
+                self.bump();
+            }
+        }
+        self.expect(")")?;
+        self.expect(";")?;
+        if holds {
+            return Ok(());
+        }
+        let said: String = said.chars().take(200).collect();
+        Err(self.error_at(start, format!("this assertion does not hold {said}").trim_end()))
+    }
+
+    /// Makes what a declarator declares; nothing for what is known already.
+    fn declare(
+        &mut self,
+        base: &Base,
+        mut declarator: Declarator<'a>,
+    ) -> Result<Option<Declaration>, CError> {
+        let (name, offset) = (declarator.name.clone(), declarator.offset);
+        let attributes = base.attributes.clone().merged(declarator.attributes.clone());
         if base.typedef {
-            let target = self.wrap(base.data_type, declarator, &base.convention)?;
-            return self.typedef(&name, target).map(Declaration::Type);
+            let word = declarator.word.ok_or_else(|| self.unexpected("a name for the type"))?;
+            let target = self.wrap(base, declarator)?;
+            let target = self.modified(target, &attributes)?;
+            self.typedef(word, target, attributes.aligned, offset)?;
+            return Ok(None);
         }
         if let Some(Layer::Function(..)) = declarator.layers.first() {
             let Layer::Function(parameters, varargs) = declarator.layers.remove(0) else {
                 return Err(self.error("a function was expected"));
             };
-            let convention = declarator.convention.take().or(base.convention.clone());
-            let return_type = self.wrap(base.data_type, declarator, &None)?;
-            let no_return = base.no_return;
+            let word = declarator.word;
+            let convention = attributes.convention.clone();
+            declarator.attributes.convention = None;
+            let plain = Base { attributes: Attributes::default(), ..base.clone() };
+            let return_type = self.wrap(&plain, declarator)?;
+            self.check_returned(return_type, offset)?;
+            let no_return = attributes.no_return;
             let function = FunctionType { return_type, parameters, convention, varargs, no_return };
-            return Ok(Declaration::Function(Prototype { name, function }));
+            return self.function(word, name, function, offset);
         }
-        let data_type = self.wrap(base.data_type, declarator, &base.convention)?;
-        Ok(Declaration::Variable { name, data_type })
-    }
-
-    /// Declaration specifiers: storage words, qualifiers and one type.
-    fn base(&mut self) -> Result<Base, CError> {
-        let (mut typedef, mut no_return, mut convention) = (false, false, None);
-        let mut words: Vec<String> = Vec::new();
-        let mut found: Option<(TypeId, bool)> = None;
-        while let TokenKind::Word(word) = self.peek().clone() {
-            match &*word {
-                "typedef" => typedef = true,
-                "_Noreturn" | "noreturn" => no_return = true,
-                w if IGNORED.contains(&w) => {}
-                w if CONVENTIONS.contains(&w) => convention = Some(Arc::from(w)),
-                "__attribute__" | "__declspec" => {
-                    no_return |= self.skip_attributes()?;
-                    continue;
-                }
-                "struct" | "union" | "enum" if found.is_none() && words.is_empty() => {
-                    self.at += 1;
-                    found = Some(self.tagged(&word)?);
-                    continue;
-                }
-                w if is_arithmetic(w) && found.is_none() => words.push(word),
-                _ if found.is_none() && words.is_empty() => match self.lookup(&word) {
-                    Some(known) => found = Some((known, false)),
-                    None => return Err(self.unknown_type(&word)),
-                },
-                _ => break,
-            }
-            self.at += 1;
-        }
-        let (data_type, defines) = match found {
-            Some(found) => found,
-            None if words.is_empty() => return Err(self.unexpected("a type")),
-            None => (self.arithmetic(&words)?, false),
-        };
-        Ok(Base { data_type, typedef, no_return, convention, defines })
-    }
-
-    fn lookup(&self, name: &str) -> Option<TypeId> {
-        let here = if &*self.category == "/" {
-            format!("/{name}")
-        } else {
-            format!("{}/{name}", self.category)
-        };
-        self.types
-            .at_path(&here)
-            .or_else(|| self.types.at_path(&format!("/{name}")))
-            .or_else(|| self.types.named(name).next())
-            .or_else(|| Some(self.types.builtin(alias(name)?)))
-    }
-
-    fn unknown_type(&self, name: &str) -> CError {
-        let lower = name.to_lowercase();
-        let near = self.types.iter().find(|(_, t)| t.name.to_lowercase() == lower);
-        let hint = near.map(|(_, t)| format!("; did you mean {}?", t.name)).unwrap_or_default();
-        self.error(format!("no type is called {name}{hint}"))
-    }
-
-    /// The built-in that a run of arithmetic words names.
-    fn arithmetic(&self, words: &[String]) -> Result<TypeId, CError> {
-        let count = |w: &str| words.iter().filter(|x| *x == w).count();
-        let unsigned = count("unsigned") > 0;
-        let name = match (count("char"), count("short"), count("long")) {
-            (1, 0, 0) if unsigned => "uchar",
-            (1, 0, 0) => "char",
-            (0, 1, 0) if unsigned => "ushort",
-            (0, 1, 0) => "short",
-            (0, 0, 1) if count("double") == 1 => "longdouble",
-            (0, 0, 1) if unsigned => "ulong",
-            (0, 0, 1) => "long",
-            (0, 0, 2) if unsigned => "ulonglong",
-            (0, 0, 2) => "longlong",
-            (0, 0, 0) if count("void") == 1 => "void",
-            (0, 0, 0) if count("float") == 1 => "float",
-            (0, 0, 0) if count("double") == 1 => "double",
-            (0, 0, 0) if count("_Bool") == 1 => "bool",
-            (0, 0, 0) if count("__int128") == 1 => {
-                if unsigned {
-                    "uint16"
-                } else {
-                    "int16"
-                }
-            }
-            (0, 0, 0) if unsigned => "uint",
-            (0, 0, 0) => "int",
-            _ => return Err(self.error(format!("{} is no type", words.join(" ")))),
-        };
-        Ok(self.types.builtin(name))
-    }
-
-    /// A declarator; layers come out from the name outwards.
-    fn declarator(&mut self, abstract_only: bool) -> Result<Declarator, CError> {
-        self.deeper()?;
-        let mut pointers = 0;
-        let mut convention = None;
-        loop {
-            match self.peek().clone() {
-                TokenKind::Sign("*" | "&") => {
-                    pointers += 1;
-                    if pointers > MAX_DEPTH {
-                        return Err(self.error("too many levels of pointers"));
-                    }
-                }
-                TokenKind::Word(word) if IGNORED.contains(&&*word) => {}
-                TokenKind::Word(word) if CONVENTIONS.contains(&&*word) => {
-                    convention = Some(word.into());
-                }
-                TokenKind::Word(word) if word == "__attribute__" || word == "__declspec" => {
-                    self.skip_attributes()?;
-                    continue;
-                }
-                _ => break,
-            }
-            self.at += 1;
-        }
-        let mut declarator = Declarator { name: String::new(), layers: Vec::new(), convention };
-        match self.peek().clone() {
-            TokenKind::Word(word) if !abstract_only || !is_arithmetic(&word) => {
-                self.at += 1;
-                declarator.name = self.qualified(word);
-            }
-            TokenKind::Sign("(") if self.inner_declarator() => {
-                self.at += 1;
-                let inner = self.declarator(abstract_only)?;
-                self.expect(")")?;
-                declarator.name = inner.name;
-                declarator.layers = inner.layers;
-                declarator.convention = inner.convention.or(declarator.convention);
-            }
-            _ => {}
-        }
-        self.suffixes(&mut declarator.layers)?;
-        declarator.layers.extend((0..pointers).map(|_| Layer::Pointer));
-        self.depth -= 1;
-        Ok(declarator)
-    }
-
-    /// `a::b` as one name.
-    fn qualified(&mut self, mut name: String) -> String {
-        while *self.peek() == TokenKind::Sign("::")
-            && let Some(TokenKind::Word(next)) = self.tokens.get(self.at + 1).map(|t| &t.kind)
+        let word = declarator.word;
+        let data_type = self.wrap(base, declarator)?;
+        let data_type = self.modified(data_type, &attributes)?;
+        let resolved = self.types.resolve(data_type);
+        if let Some(TypeKind::Function(function)) =
+            self.types.get(resolved).map(|known| known.kind.clone())
         {
-            name = format!("{name}::{next}");
-            self.at += 2;
+            return self.function(word, name, function, offset);
         }
-        name
+        if word.is_some_and(|word| self.enumerators.contains_key(word)) {
+            return Err(self.error_at(offset, format!("{name} is an enum value already")));
+        }
+        Ok(Some(Declaration::Variable { name, data_type }))
     }
 
-    /// Whether the parenthesis ahead opens a declarator, not parameters.
-    fn inner_declarator(&self) -> bool {
-        match self.tokens.get(self.at + 1).map(|t| &t.kind) {
-            Some(TokenKind::Sign("*" | "(" | "&" | "[")) => true,
-            Some(TokenKind::Word(word)) => {
-                CONVENTIONS.contains(&&**word)
-                    || !(is_arithmetic(word)
-                        || IGNORED.contains(&&**word)
-                        || ["struct", "union", "enum"].contains(&&**word)
-                        || self.lookup(word).is_some())
+    /// A function, unless the text declared it alike before.
+    fn function(
+        &mut self,
+        word: Option<&'a str>,
+        name: String,
+        function: FunctionType,
+        offset: usize,
+    ) -> Result<Option<Declaration>, CError> {
+        if let Some(word) = word {
+            if let Some(known) = self.functions.get(word) {
+                if !self.compatible(known, &function) {
+                    let message = format!("{name} was declared before with other types");
+                    return Err(self.error_at(offset, message));
+                }
+                if known.parameters.len() >= function.parameters.len() {
+                    return Ok(None);
+                }
             }
-            _ => false,
+            self.functions.insert(word, function.clone());
         }
+        Ok(Some(Declaration::Function(Prototype { name, function })))
     }
 
-    fn suffixes(&mut self, layers: &mut Vec<Layer>) -> Result<(), CError> {
+    /// Whether two declarations can be of one function.
+    fn compatible(&self, a: &FunctionType, b: &FunctionType) -> bool {
+        let same = |a, b| {
+            let (a, b) = (self.types.resolve(a), self.types.resolve(b));
+            a == b || self.types.length(a) == self.types.length(b)
+        };
+        let open = |f: &FunctionType| f.parameters.is_empty() && !f.varargs;
+        let pairs = a.parameters.iter().zip(&b.parameters);
+        let alike = a.parameters.len() == b.parameters.len()
+            && pairs.into_iter().all(|(a, b)| same(a.data_type, b.data_type));
+        same(a.return_type, b.return_type) && (alike || open(a) || open(b))
+    }
+
+    /// Skips what stands between parentheses, brackets or braces.
+    fn skip_balanced(&mut self) -> Result<(), CError> {
+        let start = self.offset();
+        let mut depth = 0usize;
         loop {
-            if self.accept("[") {
-                let count = if *self.peek() == TokenKind::Sign("]") { 0 } else { self.constant()? };
-                self.expect("]")?;
-                let count = u32::try_from(count).ok().filter(|n| *n <= i32::MAX as u32);
-                let count =
-                    count.ok_or_else(|| self.error("an array has 0 to 2147483647 elements"))?;
-                layers.push(Layer::Array(count));
-            } else if self.accept("(") {
-                let (parameters, varargs) = self.parameters()?;
-                layers.push(Layer::Function(parameters, varargs));
-            } else {
-                return Ok(());
-            }
-            if layers.len() > MAX_DEPTH {
-                return Err(self.error("this declarator is too deep"));
-            }
-        }
-    }
-
-    fn parameters(&mut self) -> Result<(Vec<SignatureParameter>, bool), CError> {
-        let mut parameters = Vec::new();
-        if self.accept(")") {
-            return Ok((parameters, false));
-        }
-        loop {
-            if *self.peek() == TokenKind::Ellipsis {
-                self.at += 1;
-                self.expect(")")?;
-                return Ok((parameters, true));
-            }
-            let base = self.base()?;
-            let mut declarator = self.declarator(false)?;
-            let name: Arc<str> = std::mem::take(&mut declarator.name).into();
-            // Arrays and functions decay to pointers.
-            match declarator.layers.first() {
-                Some(Layer::Array(_)) => declarator.layers[0] = Layer::Pointer,
-                Some(Layer::Function(..)) => declarator.layers.insert(0, Layer::Pointer),
+            match self.peek() {
+                Kind::Sign("(" | "[" | "{") => depth += 1,
+                Kind::Sign(")" | "]" | "}") => depth = depth.saturating_sub(1),
+                Kind::End => return Err(self.error_at(start, "what begins here has no end")),
+                _ if depth == 0 => return Err(self.unexpected("(")),
                 _ => {}
             }
-            let data_type = self.wrap(base.data_type, declarator, &base.convention)?;
-            let void = self.types.length(data_type) == Some(0);
-            if void && parameters.is_empty() && name.is_empty() && self.accept(")") {
-                return Ok((parameters, false));
+            self.bump();
+            if depth == 0 {
+                return Ok(());
             }
-            if void {
-                return Err(self.error("a parameter cannot be void"));
-            }
-            parameters.push(SignatureParameter { name, data_type });
-            if parameters.len() > 1000 {
-                return Err(self.error("a function takes at most 1000 parameters"));
-            }
-            if self.accept(")") {
-                return Ok((parameters, false));
-            }
-            self.expect(",")?;
         }
     }
 
-    /// Wraps a base type in the layers of a declarator, outermost layer first.
-    fn wrap(
+    fn skip_initial_value(&mut self) -> Result<(), CError> {
+        loop {
+            match self.peek() {
+                Kind::Sign("," | ";") | Kind::End => return Ok(()),
+                Kind::Sign("(" | "[" | "{") => self.skip_balanced()?,
+                _ => self.bump(),
+            }
+        }
+    }
+
+    /// Does something one level deeper.
+    fn nested<T>(
         &mut self,
-        mut data_type: TypeId,
-        declarator: Declarator,
-        convention: &Option<Arc<str>>,
-    ) -> Result<TypeId, CError> {
-        let convention = declarator.convention.or(convention.clone());
-        for layer in declarator.layers.into_iter().rev() {
-            data_type = match layer {
-                Layer::Pointer => self.types.pointer_to(data_type),
-                Layer::Array(count) => {
-                    let room =
-                        self.types.length(data_type).map(|n| u64::from(n) * u64::from(count));
-                    match room {
-                        Some(room) if room <= i32::MAX as u64 && room > 0 || count == 0 => {}
-                        _ => {
-                            return Err(self
-                                .error("this array is too large, or of elements without a size"));
-                        }
-                    }
-                    self.types.array_of(data_type, count)
-                }
-                Layer::Function(parameters, varargs) => {
-                    self.function_type(data_type, parameters, varargs, convention.clone())
-                }
-            };
-        }
-        Ok(data_type)
-    }
-
-    /// An unnamed function type, named after its content so that equal ones
-    /// are one type.
-    fn function_type(
-        &mut self,
-        return_type: TypeId,
-        parameters: Vec<SignatureParameter>,
-        varargs: bool,
-        convention: Option<Arc<str>>,
-    ) -> TypeId {
-        let mut names: Vec<&str> =
-            parameters.iter().map(|p| self.types.name(p.data_type)).collect();
-        if varargs {
-            names.push("...");
-        }
-        let name = format!("_func_{}({})", self.types.name(return_type), names.join(","));
-        let function =
-            FunctionType { return_type, parameters, convention, varargs, no_return: false };
-        self.types.add(DataType {
-            category: Arc::clone(&self.category),
-            name: name.into(),
-            length: None,
-            alignment: 1,
-            description: "".into(),
-            kind: TypeKind::Function(function),
-            used: true,
-        })
-    }
-
-    /// Skips attributes; whether one of them says "noreturn".
-    fn skip_attributes(&mut self) -> Result<bool, CError> {
-        let mut no_return = false;
-        while let TokenKind::Word(word) = self.peek() {
-            if word != "__attribute__" && word != "__declspec" && word != "__asm__" {
-                break;
-            }
-            self.at += 1;
-            self.expect("(")?;
-            let mut open = 1;
-            while open > 0 {
-                match self.peek() {
-                    TokenKind::Sign("(") => open += 1,
-                    TokenKind::Sign(")") => open -= 1,
-                    TokenKind::Word(w) if w.trim_matches('_') == "noreturn" => no_return = true,
-                    TokenKind::End => return Err(self.unexpected(") of the attribute")),
-                    _ => {}
-                }
-                self.at += 1;
-            }
-        }
-        Ok(no_return)
-    }
-
-    /// Skips attributes; whether one of them says "packed".
-    fn skip_packed(&mut self) -> Result<bool, CError> {
-        let from = self.at;
-        self.skip_attributes()?;
-        let packed =
-            |t: &Token| matches!(&t.kind, TokenKind::Word(w) if w.trim_matches('_') == "packed");
-        Ok(self.tokens[from..self.at].iter().any(packed))
-    }
-
-    fn deeper(&mut self) -> Result<(), CError> {
+        inner: impl FnOnce(&mut Self) -> Result<T, CError>,
+    ) -> Result<T, CError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(self.error("this is nested too deeply"));
         }
-        Ok(())
+        let made = inner(self)?;
+        self.depth -= 1;
+        Ok(made)
     }
 
-    fn peek(&self) -> &TokenKind {
-        self.tokens.get(self.at).map_or(&TokenKind::End, |t| &t.kind)
+    fn peek(&self) -> Kind<'a> {
+        self.ahead(0)
+    }
+
+    fn ahead(&self, count: usize) -> Kind<'a> {
+        self.tokens.get(self.at + count).map_or(Kind::End, |token| token.kind)
+    }
+
+    /// Goes on to the next token; pragmas on the way take effect.
+    fn bump(&mut self) {
+        self.at += 1;
+        self.apply_pragmas();
+    }
+
+    fn apply_pragmas(&mut self) {
+        while let Kind::Layout(pragma) = self.peek() {
+            self.packing.apply(pragma);
+            self.at += 1;
+        }
     }
 
     fn accept(&mut self, sign: &'static str) -> bool {
-        let found = *self.peek() == TokenKind::Sign(sign);
-        self.at += usize::from(found);
+        let found = self.peek() == Kind::Sign(sign);
+        if found {
+            self.bump();
+        }
         found
     }
 
@@ -506,46 +432,28 @@ impl<'a> Parser<'a> {
         if self.accept(sign) { Ok(()) } else { Err(self.unexpected(sign)) }
     }
 
+    fn offset(&self) -> usize {
+        self.tokens.get(self.at).map_or(self.text.len(), |token| token.offset)
+    }
+
     fn error(&self, message: impl Into<String>) -> CError {
-        let offset = self.tokens.get(self.at).map_or(self.text.len(), |t| t.offset);
+        self.error_at(self.offset(), message)
+    }
+
+    fn error_at(&self, offset: usize, message: impl Into<String>) -> CError {
         CError::new(self.text, offset, message)
     }
 
     fn unexpected(&self, wanted: &str) -> CError {
-        let found = match self.peek() {
-            TokenKind::Word(word) => word.clone(),
-            TokenKind::Number(value) => value.to_string(),
-            TokenKind::Sign(sign) => (*sign).to_owned(),
-            TokenKind::Ellipsis => "...".to_owned(),
-            TokenKind::End => "the end".to_owned(),
+        let found: String = match self.peek() {
+            Kind::Word(text) | Kind::Number(text) | Kind::Character(text) | Kind::Text(text) => {
+                text.chars().take(64).collect()
+            }
+            Kind::Sign(sign) => sign.to_owned(),
+            Kind::Other(sign) => sign.to_string(),
+            Kind::Layout(_) => "#pragma".to_owned(),
+            Kind::End => "the end".to_owned(),
         };
         self.error(format!("{wanted} was expected, not {found}"))
     }
-}
-
-fn is_arithmetic(word: &str) -> bool {
-    const WORDS: [&str; 12] = [
-        "void",
-        "char",
-        "short",
-        "int",
-        "long",
-        "float",
-        "double",
-        "signed",
-        "unsigned",
-        "_Bool",
-        "__int128",
-        "__signed__",
-    ];
-    WORDS.contains(&word)
-}
-
-/// Names of the standard headers for built-in types.
-fn alias(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "size_t" | "uintptr_t" => "ulong",
-        "ssize_t" | "intptr_t" | "ptrdiff_t" => "long",
-        _ => return None,
-    })
 }

@@ -90,6 +90,7 @@ impl Language {
             long: if short_long { 4 } else { pointer.max(4) },
             wide_char: if windows { 2 } else { 4 },
             long_double,
+            ..DataOrganization::default()
         }
     }
 }

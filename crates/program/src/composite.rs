@@ -60,11 +60,12 @@ impl Composite {
         let (fields, shape) = match &old.kind {
             TypeKind::Struct { fields, packed: false } => (fields.clone(), Shape::Fixed),
             TypeKind::Struct { fields, packed: true } => {
-                let arrangement = types.arrangement(fields, old.alignment);
-                (fields.clone(), Shape::Ruled(arrangement.unwrap_or(Arrangement::PACKED)))
+                let length = old.length.unwrap_or(0);
+                let arrangement = types.arrangement(fields, false, length, old.alignment);
+                (fields.clone(), arrangement.map_or(Shape::Fixed, Shape::Ruled))
             }
             TypeKind::Union { fields } if old.alignment == 1 => (fields.clone(), Shape::Union),
-            TypeKind::Union { fields } => (fields.clone(), Shape::Ruled(Arrangement::Union)),
+            TypeKind::Union { fields } => (fields.clone(), Shape::Ruled(Arrangement::UNION)),
             _ => return None,
         };
         let (length, alignment) = (old.length.unwrap_or(0), old.alignment);

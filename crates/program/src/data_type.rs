@@ -2,6 +2,7 @@
 //! typedefs and function types, each under one path.
 
 use crate::table::Table;
+use crate::{Compiler, ProgramInfo, RecordRules};
 use std::sync::Arc;
 
 /// Identifies a data type of one program.
@@ -19,11 +20,41 @@ pub struct DataOrganization {
     pub wide_char: u32,
     /// `long double`.
     pub long_double: u32,
+    /// What the compiler decides beside these.
+    pub compiler: Compiler,
 }
 
 impl Default for DataOrganization {
     fn default() -> Self {
-        DataOrganization { pointer: 8, long: 8, wide_char: 4, long_double: 16 }
+        DataOrganization {
+            pointer: 8,
+            long: 8,
+            wide_char: 4,
+            long_double: 16,
+            compiler: Compiler::default(),
+        }
+    }
+}
+
+impl DataOrganization {
+    /// With what the compiler of that program decides; unchanged when its processor is not known.
+    pub fn made_for(self, info: &ProgramInfo) -> DataOrganization {
+        if info.processor.is_empty() {
+            return self;
+        }
+        let compiler = Compiler::of(info, self.compiler.rules == RecordRules::MinGw);
+        DataOrganization { compiler, ..self }
+    }
+
+    /// Alignment of a number or pointer of that size in a record.
+    pub fn alignment(&self, length: u32) -> u32 {
+        let natural = match length {
+            0..=8 => length.max(1).next_power_of_two(),
+            12 => 4,
+            16 => 16,
+            _ => 8,
+        };
+        natural.min(self.compiler.scalar_alignment)
     }
 }
 
@@ -233,7 +264,7 @@ impl DataTypes {
                 category: "/".into(),
                 name: name.into(),
                 length,
-                alignment: length.unwrap_or(1).clamp(1, 8).next_power_of_two(),
+                alignment: self.organization.alignment(length.unwrap_or(1)),
                 description: "".into(),
                 kind: TypeKind::Builtin(builtin),
                 used: false,
@@ -393,7 +424,7 @@ impl DataTypes {
             category: Arc::clone(&inner.category),
             name: format!("{}{star}", inner.name).replace("**", "* *").into(),
             length: Some(self.organization.pointer),
-            alignment: self.organization.pointer,
+            alignment: self.organization.alignment(self.organization.pointer),
             description: "".into(),
             kind: TypeKind::Pointer(Some(target)),
             used: false,

@@ -165,20 +165,23 @@ impl DataTypes {
                 };
                 new.alignment = self.alignment(*element);
             }
-            TypeKind::Struct { fields, packed: true } => {
-                let arrangement = before.arrangement(fields, old.alignment);
-                let arrangement = arrangement.or_else(|| self.arrangement(fields, old.alignment));
-                let arrangement = arrangement.unwrap_or(Arrangement::PACKED);
-                (*fields, new.length, new.alignment) =
-                    self.laid_out(fields, arrangement).ok_or_else(too_large)?;
-            }
-            TypeKind::Struct { fields, packed: false } => {
-                new.length = Some(self.fit(fields, old.length.unwrap_or(0)).ok_or_else(too_large)?);
+            TypeKind::Struct { fields, packed } => {
+                let length = old.length.unwrap_or(0);
+                let way = |types: &DataTypes| {
+                    types.arrangement(fields, false, length, old.alignment).filter(|_| *packed)
+                };
+                match way(before).or_else(|| way(self)) {
+                    Some(arrangement) => {
+                        (*fields, new.length, new.alignment) =
+                            self.laid_out(fields, arrangement).ok_or_else(too_large)?;
+                    }
+                    None => new.length = Some(self.fit(fields, length).ok_or_else(too_large)?),
+                }
             }
             TypeKind::Union { fields } => {
                 let plain = old.alignment == 1;
                 (*fields, new.length, new.alignment) =
-                    self.laid_out(fields, Arrangement::Union).ok_or_else(too_large)?;
+                    self.laid_out(fields, Arrangement::UNION).ok_or_else(too_large)?;
                 if plain {
                     new.length = Some(fields.iter().map(|f| f.length).max().unwrap_or(0));
                     new.alignment = 1;

@@ -8,6 +8,7 @@ pub mod address;
 mod address_text;
 pub mod changes;
 pub mod comment;
+mod compiler;
 pub mod composite;
 mod data_text;
 pub mod data_type;
@@ -36,6 +37,7 @@ pub use address::{
 pub use address_text::AddressTextError;
 pub use changes::Changes;
 pub use comment::CommentKind;
+pub use compiler::{Compiler, RecordRules, VaList};
 pub use data_type::{DataOrganization, DataType, DataTypes, TypeId, TypeKind};
 pub use dependants::TypeFault;
 pub use dos_stub::DosStub;
@@ -145,6 +147,7 @@ impl Program {
     /// An empty program for a processor.
     pub fn new(info: ProgramInfo, big_endian: bool, organization: DataOrganization) -> Program {
         let bits = info.address_bits;
+        let organization = organization.made_for(&info);
         Program {
             info: Arc::new(info),
             spaces: Arc::new(AddressSpaces::new(bits)),

@@ -71,6 +71,7 @@ pub fn program(truth: &Path, sample: &str, language: &decompiler::Language) -> P
         long: if windows { 4 } else { pointer },
         wide_char: if windows { 2 } else { 4 },
         long_double: if pointer == 4 { 12 } else { 16 },
+        ..DataOrganization::default()
     };
     let big = language.endian() == decompiler::Endian::Big;
     let mut program = Program::new(info, big, organization);

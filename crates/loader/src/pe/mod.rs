@@ -23,7 +23,8 @@ use crate::{LoadError, LoadOptions};
 use file::PeFile;
 use object::pe;
 use program::{
-    Address, AddressRange, AddressSet, Program, RefType, Relocation, SourceType, SymbolId,
+    Address, AddressRange, AddressSet, Program, RecordRules, RefType, Relocation, SourceType,
+    SymbolId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,7 +62,11 @@ pub(crate) fn load(
     let mask = if language.bits >= 64 { u64::MAX } else { (1 << language.bits) - 1 };
     let base = options.base.unwrap_or(file.image_base) & mask;
     info.image_base = base;
-    let mut program = Program::new(info, language.big_endian, language.organization());
+    let mut organization = language.organization();
+    if compiler::is_gcc(&file) {
+        organization.compiler.rules = RecordRules::MinGw;
+    }
+    let mut program = Program::new(info, language.big_endian, organization);
     for warning in &file.warnings {
         program.warn(warning.clone());
     }

@@ -5,11 +5,14 @@ use crate::reader::{Checked, Fault, Reader};
 use crate::record::{AnalysisRecord, LoadRecord, Record};
 use crate::sheet::{Cell, Sheet};
 use crate::writer::Writer;
-use program::{DataOrganization, Program, ProgramInfo};
+use program::{DataOrganization, Program, ProgramInfo, RecordRules};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 pub(crate) const INFO: Sheet = Sheet { name: "info", keys: 1, columns: &["name TEXT", "value"] };
+
+/// Whether gcc made a program for Windows.
+const MINGW: &str = "mingw";
 
 pub(crate) const WARNINGS: Sheet =
     Sheet { name: "warnings", keys: 1, columns: &["number INTEGER", "text TEXT"] };
@@ -76,7 +79,8 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
         relocatable,
         warnings: _,
     } = &*program.info;
-    let DataOrganization { pointer, long, wide_char, long_double } = program.types.organization();
+    let DataOrganization { pointer, long, wide_char, long_double, compiler } =
+        program.types.organization();
     let AnalysisRecord { analyzed, kind, state, task_id, started, finished, message } =
         &record.analysis;
     let LoadRecord { file_sha256, language, compiler_spec, base, format, member, pdb } =
@@ -102,6 +106,7 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
         ("long_size", int(*long)),
         ("wide_char_size", int(*wide_char)),
         ("long_double_size", int(*long_double)),
+        (MINGW, Value::Int(i64::from(compiler.rules == RecordRules::MinGw))),
         ("last_symbol", Value::Int(program.symbols.last_id() as i64)),
         ("last_type", int(program.types.last_id())),
         ("analyzed", Value::Int(i64::from(*analyzed))),
@@ -240,15 +245,22 @@ impl Values {
                 if (1..=64).contains(&size) { Ok(size) } else { Err(Fault("a size is absurd")) }
             })
         };
+        let mut organization = DataOrganization {
+            pointer: size("pointer_size")?,
+            long: size("long_size")?,
+            wide_char: size("wide_char_size")?,
+            long_double: size("long_double_size")?,
+            ..DataOrganization::default()
+        };
+        // Older files do not say so.
+        if self.0.get(MINGW) == Some(&Value::Int(1)) {
+            organization.compiler.rules = RecordRules::MinGw;
+        }
+        let organization = organization.made_for(&program);
         Ok(Info {
             program,
             big_endian: self.flag("big_endian")?,
-            organization: DataOrganization {
-                pointer: size("pointer_size")?,
-                long: size("long_size")?,
-                wide_char: size("wide_char_size")?,
-                long_double: size("long_double_size")?,
-            },
+            organization,
             last_symbol: self.number("last_symbol")?,
             last_type: self.number("last_type")?,
             record: Record { analysis: self.analysis()?, load: self.load()? },

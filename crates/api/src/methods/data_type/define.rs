@@ -1,8 +1,9 @@
 //! Defining data types: from parts, and from C text.
 
-use engine::declarations::{self, Declaration};
+use engine::declarations::{self, Declaration, Declared, Place, Prototype};
 use program::data_type::{DataTypes, FunctionType, SignatureParameter};
 use program::{TypeId, TypeKind};
+use std::collections::HashSet;
 
 use super::edit::{CText, DataTypeResource, FunctionDefinition, FunctionResource};
 use super::reference::FunctionSignature;
@@ -86,6 +87,12 @@ impl Definition {
         })
     }
 
+    /// Its path in a category.
+    fn row_path(&self, category: &str) -> String {
+        let name = self.name.replace('/', "\\/");
+        if category == ROOT { format!("/{name}") } else { format!("{category}/{name}") }
+    }
+
     /// Stores it where nothing has its path.
     fn add(self, types: &mut DataTypes) -> Answer<TypeId> {
         let row = self.row()?;
@@ -158,54 +165,90 @@ enum Existing {
 fn from_c(edit: &mut Edit<'_>, text: &CText, existing: Existing) -> Answer<DataType> {
     let category = category(text.category_path.as_deref())?;
     let before = edit.program.types.clone();
-    let types = &mut edit.program.types;
-    let declared = declarations::parse(&text.source, types, category)
+    let declared = declarations::parse_places(&text.source, &mut edit.program.types, category)
         .map_err(|fault| c_error(&fault, ErrorCode::InvalidRequest).at(SOURCE))?;
-    let mut made: Vec<TypeId> = Vec::new();
-    for declaration in declared {
-        let id = match declaration {
+    let types = &mut edit.program.types;
+    let mut made: Vec<(TypeId, usize)> = Vec::new();
+    let mut seen: HashSet<TypeId> = HashSet::new();
+    let mut variables: Vec<(String, usize)> = Vec::new();
+    for Declared { what, offset } in declared {
+        let id = match what {
             Declaration::Type(id) => id,
-            Declaration::Function(prototype) => {
-                let definition = Definition {
-                    category_path: Some(category.to_owned()),
-                    name: prototype.name,
-                    kind: TypeKind::Function(prototype.function),
-                    length: None,
-                };
-                match existing {
-                    Existing::Refuse => definition.add(types)?,
-                    Existing::Replace => definition.put(types)?,
-                }
-            }
+            Declaration::Function(prototype) => function(types, category, prototype, existing)
+                .map_err(|error| at_place(error, &text.source, offset))?,
             Declaration::Variable { name, .. } => {
-                let message = format!("{name} is a variable; declare types and functions only");
-                return Err(unfit(message));
+                variables.push((name, offset));
+                continue;
             }
         };
-        if !made.contains(&id) {
-            made.push(id);
+        if seen.insert(id) {
+            made.push((id, offset));
         }
     }
     // A later declaration may have taken an earlier one over.
-    made.retain(|id| types.get(*id).is_some());
-    for id in &made {
+    made.retain(|(id, _)| types.get(*id).is_some());
+    for (id, offset) in &made {
         if existing == Existing::Refuse && before.get(*id).is_some_and(|old| is_complete(old)) {
-            return Err(exists(&types.get(*id).map(|known| known.path()).unwrap_or_default()));
+            let path = types.get(*id).map(|known| known.path()).unwrap_or_default();
+            return Err(at_place(exists(&path), &text.source, *offset));
         }
         types.mark_used(*id);
     }
-    edit.program.settle_types(&before, &made).map_err(|fault| unfit(fault.to_string()))?;
-    let Some(first) = made.first() else {
-        return Err(unfit(
-            "the text declares nothing; give a struct, union, enum, typedef or function",
-        ));
-    };
+    let ids: Vec<TypeId> = made.iter().map(|(id, _)| *id).collect();
+    edit.program.settle_types(&before, &ids).map_err(|fault| unfit(fault.to_string()))?;
+    let Some(first) = ids.first() else { return Err(nothing_made(&variables, &text.source)) };
     let mut answer = described(edit, *first)?;
-    let rows = made.iter().filter_map(|id| edit.program.types.get(*id)).take(MAX_NESTED);
+    let rows = ids.iter().filter_map(|id| edit.program.types.get(*id)).take(MAX_NESTED);
     let rows = rows.map(|known| DataTypeMade { path: known.path(), kind: kind_word(&known.kind) });
     answer.items = Some(rows.collect());
-    answer.truncated = answer.truncated.or(cut([Some(made.len())]));
+    answer.item_count = Some(ids.len() as u64);
+    answer.truncated = answer.truncated.or(cut([Some(ids.len()), Some(variables.len())]));
+    let names = variables.into_iter().map(|(name, _)| name).take(MAX_NESTED);
+    answer.variables = Some(names.collect()).filter(|names: &Vec<String>| !names.is_empty());
     Ok(answer)
+}
+
+/// Stores a function's type; beside a type of the same name, in a category of its own.
+fn function(
+    types: &mut DataTypes,
+    category: &str,
+    prototype: Prototype,
+    existing: Existing,
+) -> Answer<TypeId> {
+    let mut definition = Definition {
+        category_path: Some(category.to_owned()),
+        name: prototype.name,
+        kind: TypeKind::Function(prototype.function),
+        length: None,
+    };
+    let taken = types.at_path(&definition.row_path(category));
+    let taken = taken.and_then(|id| types.get(id)).map(|known| kind_word(&known.kind));
+    if taken.is_some_and(|kind| kind != "function") {
+        let inside = if category == ROOT { "" } else { category };
+        definition.category_path = Some(format!("{inside}/functions"));
+    }
+    match existing {
+        Existing::Refuse => definition.add(types),
+        Existing::Replace => definition.put(types),
+    }
+}
+
+/// Why a text defines nothing.
+fn nothing_made(variables: &[(String, usize)], source: &str) -> BridgeError {
+    match variables.first() {
+        Some((name, offset)) => {
+            let message = format!("{name} is a variable; declare types and functions");
+            at_place(unfit(message), source, *offset)
+        }
+        None => unfit("the text declares nothing; give a struct, union, enum, typedef or function"),
+    }
+}
+
+/// An error with the place in the text that caused it.
+fn at_place(error: BridgeError, source: &str, offset: usize) -> BridgeError {
+    let Place { line, column } = Place::of(source, offset);
+    let message = format!("line {line}, column {column}: {}", error.message);
+    BridgeError { message, ..error }.with("line", line).with("column", column)
 }
 
 fn unfit(message: impl Into<String>) -> BridgeError {

@@ -83,7 +83,7 @@ pub(super) struct CText {
     /// Where the types go; `/` when absent.
     pub category_path: Option<String>,
     /// The declarations.
-    #[schemars(length(min = 1, max = 1_048_576))]
+    #[schemars(length(min = 1, max = 8_388_608))]
     pub source: String,
 }
 

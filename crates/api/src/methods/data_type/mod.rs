@@ -175,6 +175,11 @@ struct DataType {
     /// Every type made from C text, in order.
     #[schemars(length(max = 1000))]
     items: Option<Vec<DataTypeMade>>,
+    /// How many types were made from C text.
+    item_count: Option<u64>,
+    /// Variables that the C text declares as well; they make no type.
+    #[schemars(length(max = 1000))]
+    variables: Option<Vec<String>>,
 }
 
 impl DataType {
@@ -198,6 +203,8 @@ impl DataType {
             signature: None,
             truncated: None,
             items: None,
+            item_count: None,
+            variables: None,
         })
     }
 
