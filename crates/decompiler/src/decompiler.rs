@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 use program::{Address, Program};
 
 use crate::cache::Cache;
-use crate::engine::{Decompilation, Engine, JumpTable, Limits, Purpose, Stop, short};
+use crate::engine::{
+    Decompilation, Depends, Engine, JumpTable, Limits, Omission, Purpose, Stop, short,
+};
 use crate::language::Language;
 
 /// Engines kept for later runs.
@@ -33,6 +35,23 @@ pub struct Decompiler {
 enum Failure {
     Stopped(Stop),
     Said(String),
+    /// The engine went down.
+    Broke,
+}
+
+/// What an engine says about code rather than about what is known of it: leaving facts out does not
+/// help.
+const ABOUT_CODE: [&str; 3] = ["instruction count", "no memory", "No function starts"];
+
+impl Failure {
+    /// Whether something that the engine was told may be why.
+    fn may_be_of_facts(&self) -> bool {
+        match self {
+            Failure::Stopped(_) => false,
+            Failure::Said(text) => !ABOUT_CODE.iter().any(|about| text.contains(about)),
+            Failure::Broke => true,
+        }
+    }
 }
 
 impl Decompiler {
@@ -64,13 +83,23 @@ impl Decompiler {
         self.runs.fetch_add(1, Ordering::Relaxed);
         let run = |engine: &mut Engine| engine.decompile(program, entry, limits, cancel);
         let purpose = if self.keeps_unreachable { Purpose::Everything } else { Purpose::Text };
-        let mut result = match self.with_engine(program, purpose, entry, run) {
+        let first = self.with_engine(program, purpose, entry, run);
+        let outcome = match first {
+            Err(failure) if failure.may_be_of_facts() => self
+                .without_facts(program, purpose, entry, |engine| {
+                    engine.decompile(program, entry, limits, cancel)
+                })
+                .ok_or(failure),
+            other => other,
+        };
+        let mut result = match outcome {
             Ok((decompilation, depends)) => {
                 let kept = Arc::new(decompilation);
                 self.cache.lock().put(program, entry, &kept, depends);
                 Arc::unwrap_or_clone(kept)
             }
             Err(Failure::Said(text)) => Decompilation::failed(text),
+            Err(Failure::Broke) => Decompilation::failed("The decompiler failed on this function"),
             Err(Failure::Stopped(Stop::TimedOut)) => {
                 let limit = limits.timeout.as_millis();
                 Decompilation::failed(format!("Decompilation timed out after {limit} ms"))
@@ -121,28 +150,41 @@ impl Decompiler {
         if program.functions.at(entry).is_none() {
             return Err(Failure::Said("No function starts there".to_string()));
         }
-        let body = || self.with_engine_here(program, purpose, run);
-        let outcome = std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new()
-                .name("decompile".to_string())
-                .stack_size(STACK)
-                .spawn_scoped(scope, body);
-            match thread {
-                Ok(thread) => thread.join().ok(),
-                Err(_) => None,
-            }
-        });
-        outcome.unwrap_or_else(|| Err(Failure::Said("The decompiler could not run".to_string())))
+        on_own_stack(|| self.with_engine_here(program, purpose, Omission::Nothing, run))
+    }
+
+    /// Decompiles with ever fewer facts until it works.
+    fn without_facts(
+        &self,
+        program: &Program,
+        purpose: Purpose,
+        entry: Address,
+        run: impl Fn(&mut Engine) -> ghidra_decompiler::error::Result<(Decompilation, Depends)> + Sync,
+    ) -> Option<(Decompilation, Depends)> {
+        program.functions.at(entry)?;
+        Omission::TRIED.into_iter().find_map(|omission| {
+            let run = &run;
+            let found =
+                on_own_stack(|| self.with_engine_here(program, purpose, omission, run)).ok();
+            found.map(|(mut decompilation, depends)| {
+                decompilation.warnings.extend(omission.warning().map(str::to_string));
+                (decompilation, depends)
+            })
+        })
     }
 
     fn with_engine_here<T>(
         &self,
         program: &Program,
         purpose: Purpose,
+        omission: Omission,
         run: impl FnOnce(&mut Engine) -> ghidra_decompiler::error::Result<T>,
     ) -> Result<T, Failure> {
         let attempt = catch_unwind(AssertUnwindSafe(|| {
-            let mut engine = self.take(program, purpose)?;
+            let mut engine = match omission {
+                Omission::Nothing => self.take(program, purpose)?,
+                _ => build(program, purpose, omission)?,
+            };
             let result = run(&mut engine);
             let stop = engine.stop();
             Ok((engine, result, stop))
@@ -151,7 +193,7 @@ impl Decompiler {
             Ok(Ok(done)) => done,
             Ok(Err(said)) => return Err(Failure::Said(said)),
             // The engine went down with its locks; nothing of it is used again.
-            Err(_) => return Err(Failure::Said("The decompiler failed on this function".into())),
+            Err(_) => return Err(Failure::Broke),
         };
         match result {
             Ok(value) => {
@@ -187,10 +229,7 @@ impl Decompiler {
         {
             return Ok(engine);
         }
-        let info = &program.info;
-        let language = Language::open(&info.language_id, &info.compiler_spec_id)
-            .map_err(|error| error.to_string())?;
-        Engine::build(&language, program, purpose).map_err(|error| short(error.explain()))
+        build(program, purpose, Omission::Nothing)
     }
 
     fn put(&self, engine: Engine) {
@@ -203,4 +242,27 @@ impl Decompiler {
         }
         idle.push(engine);
     }
+}
+
+/// An engine that knows a program, what is left out aside.
+fn build(program: &Program, purpose: Purpose, omission: Omission) -> Result<Engine, String> {
+    let info = &program.info;
+    let language = Language::open(&info.language_id, &info.compiler_spec_id)
+        .map_err(|error| error.to_string())?;
+    Engine::build(&language, program, purpose, omission).map_err(|error| short(error.explain()))
+}
+
+/// Runs on a thread with room for the engine's recursion.
+fn on_own_stack<T: Send>(body: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+    let outcome = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("decompile".to_string())
+            .stack_size(STACK)
+            .spawn_scoped(scope, body);
+        match thread {
+            Ok(thread) => thread.join().ok(),
+            Err(_) => None,
+        }
+    });
+    outcome.unwrap_or_else(|| Err(Failure::Said("The decompiler could not run".to_string())))
 }

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use decompiler::{Decompiler, Limits};
+use program::data_type::Field;
 use program::{
-    Address, AddressRange, BlockSource, DataOrganization, MemoryBlock, Permissions, Program,
-    ProgramInfo,
+    Address, AddressRange, BlockSource, DataOrganization, DataType, MemoryBlock, Parameter,
+    Permissions, Program, ProgramInfo, SourceType, Storage, TypeKind,
 };
 
 const BASE: u64 = 0x40_1000;
@@ -176,4 +177,75 @@ fn threads_decompile_side_by_side_and_agree() {
     assert!(texts.iter().all(|text| !text.is_empty()));
     assert_eq!(texts[0], texts[2]);
     assert_eq!(texts[1], texts[5]);
+}
+
+/// Code that divides by zero is decompiled like any other: the division stays as it is.
+#[test]
+fn a_division_by_a_constant_zero_is_shown() {
+    let codes: [&[u8]; 3] = [
+        // mov eax,7; xor edx,edx; xor ecx,ecx; div ecx; ret
+        &[0xb8, 7, 0, 0, 0, 0x31, 0xd2, 0x31, 0xc9, 0xf7, 0xf1, 0xc3],
+        // mov eax,7; cdq; mov dword [rsp-8],0; idiv dword [rsp-8]; mov eax,edx; ret
+        &[
+            0xb8, 7, 0, 0, 0, 0x99, 0xc7, 0x44, 0x24, 0xf8, 0, 0, 0, 0, 0xf7, 0x7c, 0x24, 0xf8,
+            0x89, 0xd0, 0xc3,
+        ],
+        // mov eax,7; xor ecx,ecx; test ecx,ecx; jnz +2; jmp +0; cdq; idiv ecx; ret
+        &[0xb8, 7, 0, 0, 0, 0x31, 0xc9, 0x85, 0xc9, 0x75, 2, 0xeb, 0, 0x99, 0xf7, 0xf9, 0xc3],
+    ];
+    for code in codes {
+        let program = program(code, &[0]);
+        let decompiler = Decompiler::new();
+        let result =
+            decompiler.decompile(&program, Address::ram(BASE), &Limits::default(), &running());
+        assert!(result.completed, "{:?}", result.warnings);
+        assert!(result.c.contains("/ 0") || result.c.contains("% 0"), "{}", result.c);
+    }
+}
+
+/// A pointer that is one way to see a union defeats the engine where code counts with it.
+#[test]
+fn what_the_engine_cannot_follow_is_left_out_with_a_warning() {
+    // mov eax,[rdi+rsi*4]; ret
+    let code = [0x8b, 0x04, 0xb7, 0xc3];
+    let mut program = program(&code, &[0]);
+    let types = &mut program.types;
+    let (int, long) = (types.builtin("int"), types.builtin("long"));
+    let pointer = types.pointer_to(int);
+    let field = |data_type, name: &str| Field {
+        offset: 0,
+        data_type,
+        length: 8,
+        name: name.into(),
+        comment: "".into(),
+        bits: None,
+    };
+    let union = types.add(DataType {
+        category: "/".into(),
+        name: "Either".into(),
+        length: Some(8),
+        alignment: 8,
+        description: "".into(),
+        kind: TypeKind::Union { fields: vec![field(pointer, "place"), field(long, "number")] },
+        used: true,
+    });
+    let parameter = |data_type, name: &str| Parameter {
+        name: name.into(),
+        data_type,
+        storage: Storage::Unassigned,
+        source: SourceType::UserDefined,
+        automatic: false,
+        id: 0,
+    };
+    let parameters = vec![parameter(union, "either"), parameter(long, "index")];
+    program.functions.edit(Address::ram(BASE), |function| {
+        function.signature.return_type = int;
+        function.signature.parameters = parameters;
+        function.signature.source = SourceType::UserDefined;
+    });
+    let decompiler = Decompiler::new();
+    let result = decompiler.decompile(&program, Address::ram(BASE), &Limits::default(), &running());
+    assert!(result.completed, "{:?}", result.warnings);
+    assert!(result.c.contains("index"), "{}", result.c);
+    assert!(result.warnings.iter().any(|w| w.contains("unions")), "{:?}", result.warnings);
 }

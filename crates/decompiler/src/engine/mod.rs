@@ -4,7 +4,9 @@ mod assumed;
 mod core_types;
 mod depends;
 mod edits;
+mod folding;
 mod memory;
+mod omission;
 mod passing;
 mod prototype;
 mod result;
@@ -33,6 +35,7 @@ use program::{Address as Place, Function, Program, SpaceId};
 
 use crate::architecture::prepare;
 use crate::language::Language;
+use folding::FoldingGuard;
 use memory::{MemoryImage, SharedMemory};
 use symbols::Symbols;
 use tokens::{TokenEmit, TokenSink};
@@ -40,6 +43,7 @@ use types::TypeMap;
 use watch::{Watch, WatchRule};
 
 pub(crate) use depends::Depends;
+pub(crate) use omission::Omission;
 pub use passing::{PassedStorage, Passing, assign_storage};
 pub(crate) use result::short;
 pub use result::{Call, Decompilation, JumpTable, Token};
@@ -88,6 +92,7 @@ pub(crate) enum Purpose {
 /// An engine and the snapshot it was told.
 pub(crate) struct Engine {
     purpose: Purpose,
+    omission: Omission,
     architecture: Architecture,
     snapshot: Program,
     memory: Arc<SharedMemory>,
@@ -106,6 +111,7 @@ impl Engine {
         language: &Language,
         program: &Program,
         purpose: Purpose,
+        omission: Omission,
     ) -> Result<Engine> {
         let watch = Arc::new(Watch::default());
         let tokens = TokenSink::default();
@@ -117,10 +123,11 @@ impl Engine {
         }
         break_at_every_action(&mut architecture)?;
         set_modes(&architecture, language, program)?;
-        let mut types = TypeMap::default();
+        let mut types = TypeMap::without(omission);
         let symbols = Symbols::feed(&mut architecture, program, &mut types, purpose)?;
         Ok(Engine {
             purpose,
+            omission,
             architecture,
             snapshot: program.clone(),
             memory,
@@ -188,8 +195,9 @@ impl Engine {
             && self.snapshot.info.name == program.info.name
     }
 
+    /// Whether it is not to be used again.
     pub(crate) fn is_worn(&self) -> bool {
-        self.runs >= MAX_RUNS
+        self.runs >= MAX_RUNS || self.omission != Omission::Nothing
     }
 
     /// Why the last run was stopped, if it was.
@@ -328,9 +336,11 @@ impl Engine {
         assumed::feed(&mut self.architecture, program, &self.symbols, entry)?;
         let mark = Symbols::mark(&self.architecture)?;
         let watch = Arc::clone(&self.watch);
+        let omission = self.omission;
         let Engine { architecture, types, symbols, .. } = self;
         let result = architecture.with_function(symbol, |data, architecture| {
-            let unplaced = tell(data, architecture, program, types, symbols, &function)?;
+            let known = !matches!(omission, Omission::Prototypes);
+            let unplaced = tell(data, architecture, program, types, symbols, &function, known)?;
             let scene = Scene { watch: &watch, types, symbols, function: &function, unplaced };
             work(data, architecture, scene)
         });
@@ -371,8 +381,9 @@ impl Engine {
         if !self.prototyped.insert(entry) {
             return Ok(());
         }
-        let Some(function) = program.thunked(entry).filter(|f| prototype::is_telling(program, f))
-        else {
+        let told = self.omission != Omission::Prototypes;
+        let telling = |f: &&Arc<Function>| told && prototype::is_telling(program, f);
+        let Some(function) = program.thunked(entry).filter(telling) else {
             return Ok(());
         };
         let function = Arc::clone(function);
@@ -423,6 +434,7 @@ fn open(
     let mut architecture =
         prepare(language.description(), language.compiler_spec_id(), Arc::new(image));
     architecture.extra_pool_rules.push(Box::new(WatchRule::new(Arc::clone(watch))));
+    architecture.extra_pool_rules.push(Box::new(FoldingGuard::new()));
     let mut store = DocumentStorage::new();
     let core = store
         .parse_document(core_types::describe(language, program.types.organization()).as_bytes())?;
@@ -501,9 +513,13 @@ fn tell(
     types: &mut TypeMap,
     symbols: &Symbols,
     function: &Function,
+    prototyped: bool,
 ) -> Result<usize> {
     let known = program.thunked(function.entry).map_or(function, |found| found);
-    let unplaced = prototype::feed(data, architecture, program, types, known)?;
+    let unplaced = match prototyped {
+        true => prototype::feed(data, architecture, program, types, known)?,
+        false => 0,
+    };
     edits::feed_locals(data, architecture, program, types, symbols, function)?;
     edits::feed_flow(data, program, symbols, function)?;
     Ok(unplaced)
@@ -512,9 +528,19 @@ fn tell(
 fn perform(data: &mut Funcdata, architecture: &mut Architecture, watch: &Watch) -> Result<()> {
     architecture.with_current_action(|action, architecture| {
         action.reset(data, architecture);
-        while action.perform(data, architecture)? < 0 {
-            watch.check()?;
+        let mut resumed = 0;
+        loop {
+            match action.perform(data, architecture) {
+                Ok(done) if done >= 0 => return Ok(()),
+                Ok(_) => watch.check()?,
+                Err(error) => {
+                    resumed += 1;
+                    let may = resumed <= folding::MAX_RESUMED && watch.stop().is_none();
+                    if !may || !folding::resume(action, data, architecture) {
+                        return Err(error);
+                    }
+                }
+            }
         }
-        Ok(())
     })
 }

@@ -15,6 +15,7 @@ use ghidra_decompiler::xml::xml_escape;
 use program::data_type::{Builtin, Charset, Field, FunctionType};
 use program::{DataType, DataTypes, TypeId, TypeKind};
 
+use super::omission::Omission;
 use super::symbols::engine_name;
 
 /// Types nested deeper than this are taken as bytes.
@@ -74,6 +75,7 @@ pub(crate) struct TypeMap {
     origin: HashMap<EngineType, TypeId>,
     /// Structures and unions whose fields are being handed over.
     open: HashMap<TypeId, EngineType>,
+    omission: Omission,
 }
 
 fn types(architecture: &mut Architecture) -> Result<&mut TypeFactory> {
@@ -81,6 +83,11 @@ fn types(architecture: &mut Architecture) -> Result<&mut TypeFactory> {
 }
 
 impl TypeMap {
+    /// A map that hands nothing over that is left out.
+    pub(crate) fn without(omission: Omission) -> TypeMap {
+        TypeMap { omission, ..TypeMap::default() }
+    }
+
     /// The engine's type for a program's type.
     pub(crate) fn get(
         &mut self,
@@ -190,6 +197,12 @@ impl TypeMap {
             TypeKind::Array { element, count } => {
                 let element = self.convert(architecture, all, *element, depth + 1)?;
                 types(architecture)?.get_type_array(size_of((*count).max(1))?, element)
+            }
+            TypeKind::Union { .. } if self.omission >= Omission::Unions => {
+                unknown(architecture, length)
+            }
+            TypeKind::Struct { .. } if self.omission >= Omission::Structures => {
+                unknown(architecture, length)
             }
             TypeKind::Struct { fields, .. } => {
                 self.composite(architecture, all, id, data_type, fields, "struct", depth)
