@@ -8,6 +8,7 @@ use program::{Address, Program, SourceType, SymbolId};
 /// Finds them by their names or their four bytes, and names those without a name. Cost: linear in
 /// the functions.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    crate::known_code::name(analysis);
     let program = &mut *analysis.program;
     find_named(program, analysis.language);
     if !program.info.language_id.starts_with("x86:LE:32:") {

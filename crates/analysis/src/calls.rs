@@ -20,7 +20,9 @@ impl<'a> Follower<'a> {
         let global = self.machine.global_pointer;
         let called = self.machine.call_register.map(|register| (register, entry));
         let stub = self.machine.stub_base.filter(|_| self.machine.is_stub(self.program, entry));
-        for (register, value) in global.into_iter().chain(called).chain(stub) {
+        let thread = self.machine.thread_base;
+        let known = global.into_iter().chain(called).chain(stub).chain(thread);
+        for (register, value) in known {
             self.set_register(entry, register, value);
         }
     }
@@ -55,6 +57,9 @@ impl<'a> Follower<'a> {
         let step = self.steps[index].clone();
         let callee = self.callee(target);
         let next = step.next.unwrap_or(u64::MAX);
+        if self.takes_stack(step.at, callee.as_deref()) {
+            return;
+        }
         if self.reads_its_return_address(index, callee.as_deref()) {
             return;
         }
@@ -65,6 +70,29 @@ impl<'a> Follower<'a> {
             self.forget_after_call(step.at, callee.as_deref());
         }
         self.adjust_stack(index, callee.as_deref().filter(|_| settled));
+    }
+
+    /// Whether a function makes room on the stack of 32-bit x86 for its caller, as many bytes as EAX
+    /// says, and changes nothing else; if so, applies that.
+    fn takes_stack(&mut self, at: u64, callee: Option<&Function>) -> bool {
+        const PROBE: &str = "alloca_probe";
+        let probes = self.real(callee).is_some_and(|f| f.call_fixup.as_deref() == Some(PROBE));
+        let machine = self.machine;
+        let (Some(stack), Some(size)) = (machine.stack, machine.probe_size) else { return false };
+        if probes {
+            let address = crate::values::Value::constant(machine.call_push as u64, stack.size);
+            let room = self.register(size.offset, size.size, false);
+            let top = self.register(stack.offset, stack.size, true);
+            let popped = crate::values::add(Some(top), Some(address));
+            let value = crate::values::subtract(popped, Some(room).filter(|room| room.is_number()));
+            let place = decompiler::Varnode {
+                space: VarSpace::Register,
+                offset: stack.offset,
+                size: stack.size,
+            };
+            self.put(at, &place, value);
+        }
+        probes
     }
 
     /// Whether the arguments of a call are worth looking at.

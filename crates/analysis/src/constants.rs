@@ -64,6 +64,8 @@ pub(crate) fn run_on(
 /// Follows those functions again whose callees' hold on the stack was found out since they were
 /// followed. Cost: linear in the functions and in the code of those.
 pub(crate) fn run_again(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
+    // Functions found since may be known by their code.
+    crate::call_fixups::run(analysis)?;
     let machine = Machine::new(analysis.program, analysis.language);
     let callers = forget_callers(analysis.program, &machine, &[]);
     let snapshot = analysis.program.clone();

@@ -33,6 +33,10 @@ pub(crate) struct Machine {
     /// The register that holds the address of the global offset table in linkage stubs, and
     /// that address.
     pub(crate) stub_base: Option<(RegisterVarnode, u64)>,
+    /// The register that says how much room on the stack a probe of it makes, on 32-bit x86.
+    pub(crate) probe_size: Option<RegisterVarnode>,
+    /// The register that holds the base of the thread environment block, and that base.
+    pub(crate) thread_base: Option<(RegisterVarnode, u64)>,
     language: Language,
     default: Option<Convention>,
     conventions: Vec<Convention>,
@@ -79,6 +83,10 @@ impl Machine {
             global_pointer: global_pointer(program, language, family),
             call_register: call_register(program, language, family),
             stub_base: stub_base_of(program, language),
+            probe_size: language
+                .register("EAX")
+                .filter(|_| family == Family::X86 && pointer_size == 4),
+            thread_base: thread_base(program, language),
             language: language.clone(),
             default: default.cloned(),
             conventions,
@@ -161,6 +169,13 @@ fn call_register(
         (_, "PowerPC") if wide => language.register("r12"),
         _ => None,
     }
+}
+
+/// The base of the segment by which Windows programs reach their thread environment block.
+fn thread_base(program: &Program, language: &Language) -> Option<(RegisterVarnode, u64)> {
+    let base = program.thread_block()?;
+    let register = if language.pointer_size() == 8 { "GS_OFFSET" } else { "FS_OFFSET" };
+    Some((language.register(register)?, base.offset))
 }
 
 /// Stubs of position-independent code for 32-bit x86 find the global offset table in EBX.

@@ -142,6 +142,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::exception_data::run,
     },
     Pass {
+        name: "Windows x86 Thread Environment Block (TEB) Analyzer",
+        description: "Makes a block of what FS or GS points to in Windows programs.",
+        run: crate::thread_block::run,
+    },
+    Pass {
         name: "Apply Library Prototypes",
         description: "Gives imported functions of known names their prototypes.",
         run: crate::prototypes::run,

@@ -86,14 +86,14 @@ const X64: &[(&str, &str)] = &[
 ];
 
 /// A row of bytes, each with the bits that count and their values.
-struct Pattern(Vec<(u8, u8)>);
+pub(crate) struct Pattern(Vec<(u8, u8)>);
 
 impl Pattern {
-    fn new(text: &str) -> Pattern {
+    pub(crate) fn new(text: &str) -> Pattern {
         Pattern(text.split_whitespace().map(byte).collect())
     }
 
-    fn begins(&self, bytes: &[u8]) -> bool {
+    pub(crate) fn begins(&self, bytes: &[u8]) -> bool {
         bytes.len() >= self.0.len() && self.matches(&bytes[..self.0.len()])
     }
 

@@ -143,7 +143,16 @@ pub struct Program {
     pub protected: AddressSet,
 }
 
+/// The block of what FS or GS points to in Windows programs.
+pub const THREAD_BLOCK: &str = "tdb";
+
 impl Program {
+    /// Where the thread environment block is that analysis made of a Windows program for x86.
+    pub fn thread_block(&self) -> Option<Address> {
+        let block = self.memory.block_named(THREAD_BLOCK);
+        block.filter(|block| block.permissions.artificial).map(|block| block.start)
+    }
+
     /// An empty program for a processor.
     pub fn new(info: ProgramInfo, big_endian: bool, organization: DataOrganization) -> Program {
         let bits = info.address_bits;

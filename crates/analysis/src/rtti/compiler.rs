@@ -31,7 +31,8 @@ fn holds(program: &Program, block: &str, text: &[u8]) -> bool {
     memchr::memmem::find(run, text).is_some()
 }
 
-fn is_by_microsoft_or_clang(program: &Program) -> bool {
+/// Whether its compiler was Microsoft's or clang, as far as the program's start and sections tell.
+pub(crate) fn is_by_microsoft_or_clang(program: &Program) -> bool {
     let mut head = [0u8; HEAD];
     let base = Address::ram(program.info.image_base);
     if program.memory.read(base, &mut head).is_err() {

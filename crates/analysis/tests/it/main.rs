@@ -20,4 +20,5 @@ mod rtti;
 mod rust_strings;
 mod spilled;
 mod stubs;
+mod thread_block;
 mod windows;

@@ -48,6 +48,11 @@ fn assumed(program: &Program, entry: Place) -> Vec<(&'static str, u64)> {
     if language.starts_with("PowerPC:") && !wide {
         return SMALL_DATA_BASES.into_iter().filter_map(|base| small_data(program, base)).collect();
     }
+    if let Some(base) = program.thread_block().filter(|_| language.starts_with("x86:")) {
+        let register = if language.contains(":64:") { "GS_OFFSET" } else { "FS_OFFSET" };
+        let alone = assumed_alone(program, entry);
+        return alone.into_iter().chain([(register, base.offset)]).collect();
+    }
     if !wide {
         return assumed_alone(program, entry).into_iter().collect();
     }
