@@ -333,6 +333,62 @@ fn resources_are_named_by_kind_name_and_language() {
 }
 
 #[test]
+fn version_resources_are_laid_out() {
+    let wide = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let part = |key: &str, values: u16, value: Vec<u8>| -> Vec<u8> {
+        let mut out = [vec![0, 0], values.to_le_bytes().to_vec(), vec![1, 0], wide(key)].concat();
+        out.resize(out.len().next_multiple_of(4), 0);
+        out.extend(value);
+        let length = out.len() as u16;
+        out[..2].copy_from_slice(&length.to_le_bytes());
+        out.resize(out.len().next_multiple_of(4), 0);
+        out
+    };
+    let text = part("Name\0", 5, wide("tool\0"));
+    let table = part("040904b0\0", 0, text);
+    let languages = part("Translation\0", 4, vec![9, 4, 0xb0, 4]);
+    let numbers = vec![0u8; 52];
+    let tail = [numbers, part("StringFileInfo\0", 0, table), part("VarFileInfo\0", 0, languages)];
+    let version = part("VS_VERSION_INFO\0", 52, tail.concat());
+    let directory = |id: u32, to: u32| [words(&[0, 0, 0, 1 << 16]), words(&[id, to])].concat();
+    const DOWN: u32 = 1 << 31;
+    let size = version.len() as u32;
+    let program = open(
+        (2, 0x1000, 0x100),
+        &[
+            (0, &directory(16, DOWN | 0x20)),
+            (0x20, &directory(1, DOWN | 0x40)),
+            (0x40, &directory(0x409, 0x60)),
+            (0x60, &words(&[0x1100, size, 0, 0])),
+            (0x100, &version),
+        ],
+    );
+    let laid: Vec<(String, u32)> = program
+        .listing
+        .data
+        .range(Address::ram(BASE + 0x1100)..)
+        .map(|(_, unit)| (program.types.name(unit.data_type).to_owned(), unit.length))
+        .collect();
+    let expected = [
+        ("VS_VERSION_INFO", 92),
+        ("StringFileInfo", 6),
+        ("TerminatedUnicode", 30),
+        ("StringTable", 6),
+        ("TerminatedUnicode", 18),
+        ("StringInfo", 6),
+        ("TerminatedUnicode", 10),
+        ("TerminatedUnicode", 10),
+        ("VarFileInfo", 6),
+        ("TerminatedUnicode", 24),
+        ("Var", 6),
+        ("TerminatedUnicode", 24),
+        ("dword", 4),
+    ];
+    let expected: Vec<_> = expected.iter().map(|(name, size)| (name.to_string(), *size)).collect();
+    assert_eq!(laid, expected);
+}
+
+#[test]
 fn the_debug_directory_leads_to_the_name_of_a_pdb_file() {
     let code_view = [b"RSDS".as_slice(), &[7; 16], &[1, 0, 0, 0], b"D:\\out\\a.pdb\0"].concat();
     let program = open(

@@ -51,6 +51,18 @@ impl<'a> DosStub<'a> {
         self.header > USUAL_HEADER && listed
     }
 
+    /// Where Microsoft's linker left its list of tools, if it did: offset and length. The list is
+    /// disguised by a number that stands at its end, behind the word `Rich`.
+    pub fn tools(&self) -> Option<(u32, u32)> {
+        let end = (self.header as usize).min(self.bytes.len());
+        let head = self.bytes.get(..end)?;
+        let rich = memmem::rfind(head, b"Rich").filter(|at| at % 4 == 0)?;
+        let mask = word(head, rich + 4)?;
+        let begins = |at: &usize| word(head, *at) == Some(mask ^ TOOLS);
+        let start = (CODE..rich).step_by(4).rev().find(begins)?;
+        Some((start as u32, (rich + 8 - start) as u32))
+    }
+
     /// Whether the header follows right behind, as linkers usually have it.
     pub fn has_usual_header(&self) -> bool {
         self.header == USUAL_HEADER
@@ -136,5 +148,21 @@ mod tests {
         bytes[0x80..0x84].copy_from_slice(&0x1234_5678u32.to_le_bytes());
         bytes[0x84..0x88].copy_from_slice(&(0x1234_5678 ^ TOOLS).to_le_bytes());
         assert!(has_tools(&bytes));
+    }
+
+    #[test]
+    fn a_list_of_tools_ends_with_the_number_that_disguises_it() {
+        let mask = 0x1234_5678u32;
+        let mut bytes = file(0xc0, &USUAL, MESSAGE);
+        bytes.resize(0x80, 0);
+        let list = [TOOLS, 0, 0, 0, 0x0103_6b14, 5].map(|word| (word ^ mask).to_le_bytes());
+        bytes.extend(list.concat());
+        bytes.extend([*b"Rich", mask.to_le_bytes()].concat());
+        bytes.resize(0xc0, 0);
+        let tools = |bytes: &[u8]| DosStub::read(bytes).and_then(|stub| stub.tools());
+        assert_eq!(tools(&bytes), Some((0x80, 32)));
+        assert_eq!(tools(&file(0x80, &USUAL, MESSAGE)), None);
+        bytes[0x9c] ^= 1;
+        assert_eq!(tools(&bytes), None, "another number disguises nothing");
     }
 }

@@ -1,7 +1,7 @@
 //! Marks up the headers in memory, with the references that their offsets are.
 
 use super::Loader;
-use program::CommentKind;
+use program::{CommentKind, DosStub};
 use std::sync::Arc;
 
 /// The directory whose offset is one into the file, not into memory.
@@ -11,9 +11,16 @@ impl Loader {
     pub(super) fn mark_headers(&mut self) {
         let file = Arc::clone(&self.file);
         let signature = file.signature;
-        if (64..0x1000).contains(&signature) {
-            let dos = self.dos_type(signature);
-            self.program.define_data(self.place(0), dos, signature);
+        let tools = DosStub::read(&file.bytes).and_then(|stub| stub.tools());
+        // The DOS program ends where the linker's list of tools begins.
+        let stub = tools.map_or(signature, |(start, _)| start);
+        if (64..0x1000).contains(&stub) {
+            let dos = self.dos_type(stub);
+            self.program.define_data(self.place(0), dos, stub);
+        }
+        if let Some((start, length)) = tools {
+            let list = self.tools_type(length);
+            self.program.define_data(self.place(start), list, length);
         }
         let nt = self.nt_type();
         let length = self.program.types.length(nt).unwrap_or(0);

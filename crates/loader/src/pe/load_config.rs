@@ -70,10 +70,19 @@ const GROUPS: &[&[(&str, Kind)]] = &[
         ("GuardRFFailureRoutineFunctionPointer", Pointer),
         ("DynamicValueRelocTableOffset", Double),
         ("DynamicValueRelocTableSection", Word),
-        ("Reserved1", Word),
+        ("Reserved2", Word),
     ],
     &[("GuardRFVerifyStackPointerFunctionPointer", Pointer), ("HotPatchTableOffset", Double)],
-    &[("Reserved2", Double), ("Reserved3", Count)],
+    &[("Reserved3", Double), ("EnclaveConfigurationPointer", Pointer)],
+    &[("VolatileMetadataPointer", Pointer)],
+    &[("GuardEHContinuationTable", Pointer)],
+    &[("GuardEHContinuationCount", Count)],
+    &[("GuardXFGCheckFunctionPointer", Pointer)],
+    &[("GuardXFGDispatchFunctionPointer", Pointer)],
+    &[("GuardXFGTableDispatchFunctionPointer", Pointer)],
+    &[("CastGuardOsDeterminedFailureMode", Pointer)],
+    &[("GuardMemcpyFunctionPointer", Pointer)],
+    &[("UmaFunctionPointers", Pointer)],
 ];
 
 /// A member that is there: name, kind, offset, length.

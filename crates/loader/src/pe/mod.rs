@@ -16,6 +16,7 @@ mod pseudo_relocations;
 mod resources;
 mod tables;
 mod types;
+mod version;
 
 use crate::identity::Identity;
 use crate::language::Language;

@@ -53,6 +53,7 @@ const FORMATTED: [u32; 7] = [
 ];
 const HTML: u32 = 23;
 const MANIFEST: u32 = 24;
+const VERSION: u32 = 16;
 /// Names that promise a format, where the kind is a name.
 const FORMATS: [&str; 5] = ["IMAGE", "PNG", "WAV", "WEVT", "MUI"];
 
@@ -194,6 +195,8 @@ impl Loader {
         let formatted = FORMATTED.contains(&resource.kind) || resource.kind == HTML;
         if resource.kind == MANIFEST {
             self.mark_text_at(place);
+        } else if resource.kind == VERSION {
+            self.mark_version(place, size);
         } else if !(formatted || resource.kind == 0 && promised) {
             self.mark_bytes(place, size);
         }

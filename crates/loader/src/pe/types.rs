@@ -71,6 +71,26 @@ impl Loader {
         self.structure("/DOS", "IMAGE_DOS_HEADER", &members)
     }
 
+    /// The list of tools that made the program, disguised as it is in the file.
+    pub(super) fn tools_type(&mut self, length: u32) -> TypeId {
+        let (dword, size) = self.sized("dword");
+        let tool = self.structure(
+            "/",
+            "RICH_TABLE_RECORD",
+            &[(dword, size, "id", ""), (dword, size, "count", "")],
+        );
+        let padding = self.array("dword", 3);
+        let count = length.saturating_sub(24) / 8;
+        let tools = self.program.types.array_of(tool, count.max(1));
+        let mut members =
+            vec![(dword, size, "signature", ""), (padding.0, padding.1, "padding", "")];
+        if count > 0 {
+            members.push((tools, 8 * count, "records", ""));
+        }
+        members.extend([(dword, size, "rich", ""), (dword, size, "mask", "")]);
+        self.structure("/", "IMAGE_RICH_HEADER", &members)
+    }
+
     /// Signature, file header and optional header.
     pub(super) fn nt_type(&mut self) -> TypeId {
         let signature = self.array("char", 4);
