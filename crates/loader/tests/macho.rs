@@ -270,6 +270,32 @@ fn imports_and_entries_are_named_and_bound_in_both_ways() {
 }
 
 #[test]
+fn programs_for_the_dynamic_linker_are_laid_out() {
+    let program = open(program_file(0x0100_0007, false));
+    let units = program.listing.data.iter().filter(|(at, _)| at.offset >= BASE + 0x2000);
+    let laid: Vec<(&str, u32)> = units
+        .map(|(_, unit)| (program.types.name(unit.data_type), unit.length))
+        .skip_while(|(name, _)| *name != "bind_opcode")
+        .take(8)
+        .collect();
+    // Library 1; the name; a pointer; segment 1 at 0; bind; done.
+    let expected = [
+        ("bind_opcode", 1),
+        ("bind_opcode", 1),
+        ("string", 6),
+        ("bind_opcode", 1),
+        ("bind_opcode", 1),
+        ("uleb128", 1),
+        ("bind_opcode", 1),
+        ("bind_opcode", 1),
+    ];
+    assert_eq!(laid, expected);
+    let titles = program.comments.iter().map(|(_, text)| text.to_string());
+    assert!(titles.into_iter().any(|text| text.starts_with("LC_DYLD_INFO_ONLY (bind) - ")));
+    assert_eq!(named(&program, "MACH_HEADER"), [(Address::ram(BASE), SymbolKind::Label)]);
+}
+
+#[test]
 fn of_a_fat_file_the_wanted_slice_is_opened() {
     let slices = [
         (0x0100_0007u32, program_file(0x0100_0007, false)),
@@ -399,8 +425,8 @@ fn an_object_file_has_its_sections_and_a_header_apart() {
     let expected = [
         ("__text", 0, 16, true),
         ("__data", 16, 32, true),
-        ("SEGMENT.0", 48, 8, false),
-        ("EXTERNAL", 0x1000, 8, false),
+        ("__bss", 48, 8, false),
+        ("EXTERNAL", 0x1000, 0x100, false),
         ("HEADER", 0, 0x400, true),
     ];
     assert_eq!(blocks, expected);

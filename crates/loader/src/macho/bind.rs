@@ -23,7 +23,7 @@ impl<'a> Program<'a> {
         self.bytes.len()
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    pub(super) fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.bytes.split_first()?;
         self.bytes = rest;
         Some(*first)
@@ -45,7 +45,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn signed(&mut self) -> Option<u64> {
+    pub(super) fn signed(&mut self) -> Option<u64> {
         let before = self.bytes.len();
         let value = self.unsigned()?;
         let bits = 7 * (before - self.bytes.len()) as u32;

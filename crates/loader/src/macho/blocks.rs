@@ -137,8 +137,9 @@ impl Loader {
     fn lay_sections(&mut self, pieces: &mut Pieces) {
         let file = Arc::clone(&self.file);
         for section in &file.sections {
-            // Those without bytes are a part of what their segment has besides its bytes.
-            if section.size == 0 || section.offset == 0 {
+            // Others without bytes are a part of what their segment has besides its bytes.
+            let zeros = section.kind() == m::S_ZEROFILL;
+            if section.size == 0 || (section.offset == 0 && !zeros) {
                 continue;
             }
             let piece = Piece {

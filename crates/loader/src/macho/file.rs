@@ -121,6 +121,8 @@ pub(super) struct MachFile {
     pub(super) commands: Vec<(u32, u64, u32)>,
     /// The names that it exports.
     pub(super) export_trees: Vec<super::exports::Tree>,
+    /// Whether the command with the binding programs states where those are.
+    pub(super) exports_in_info: bool,
     /// File offsets of symbols and of their names.
     pub(super) symbol_table: Option<(u64, u64)>,
     /// Relocations of the whole file, external and local ones: offset and number.
@@ -289,6 +291,7 @@ where
                     part(raw.lazy_bind_off, raw.lazy_bind_size),
                 ];
                 let (exports, size) = part(raw.export_off, raw.export_size);
+                file.exports_in_info = size != 0 && file.export_trees.is_empty();
                 file.read_exports(exports, size);
             }
         }

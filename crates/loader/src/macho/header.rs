@@ -5,7 +5,8 @@ use super::Loader;
 use object::macho as m;
 use program::data_type::Field;
 use program::{
-    Address, BlockSource, CommentKind, MemoryBlock, Permissions, SpaceId, TypeId, TypeKind,
+    Address, BlockSource, CommentKind, MemoryBlock, Permissions, SourceType, SpaceId, SymbolId,
+    TypeId, TypeKind,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -90,6 +91,7 @@ impl Loader {
         let members = if wide { format!("{HEADER},d reserved") } else { HEADER.to_owned() };
         let header = self.structure("mach_header", &members);
         self.define(start, header);
+        self.program.add_label(start, "MACH_HEADER", SymbolId::GLOBAL, SourceType::Imported);
         let file = Arc::clone(&self.file);
         let mut types: HashMap<u32, TypeId> = HashMap::new();
         for (command, offset, size) in &file.commands {

@@ -19,13 +19,13 @@ impl Loader {
     }
 
     /// The place of a part of the file, in the segment that has it.
-    fn file_place(&self, offset: u64) -> Option<Address> {
+    pub(super) fn file_place(&self, offset: u64) -> Option<Address> {
         let holds = |s: &&super::file::Segment| offset.wrapping_sub(s.offset) < s.file_size;
         let segment = self.file.segments.iter().find(holds).filter(|_| offset != 0)?;
         Some(self.ram(segment.address.wrapping_add(offset - segment.offset)))
     }
 
-    fn title(&mut self, place: Address, text: &str) {
+    pub(super) fn title(&mut self, place: Address, text: &str) {
         let text = format!("{text} - {}", self.program.info.name);
         self.program.comments.insert((place, CommentKind::Plate), text.into());
     }

@@ -8,6 +8,7 @@ mod exports;
 mod file;
 mod header;
 mod linked;
+mod opcodes;
 mod relocate;
 mod symbols;
 
@@ -24,6 +25,8 @@ const SUPPORTED: &str = "x86, x86-64, ARM, AArch64 and PowerPC";
 const SOURCE: &str = "Mach-O Loader";
 /// Made-up blocks start at such a boundary.
 const ALIGNMENT: u64 = 0x1000;
+/// Bytes between the places of other files' symbols: room for offsets from them.
+const SPACING: u64 = 0x100;
 
 /// A file on its way into a program.
 struct Loader {
@@ -174,6 +177,7 @@ impl Loader {
         self.relocate();
         self.mark_header();
         self.mark_sections();
+        self.mark_opcodes();
         self.mark_linked();
         self.mark_chained();
         self.load_function_starts();

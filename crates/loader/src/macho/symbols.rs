@@ -167,7 +167,7 @@ impl Loader {
         let wanted: Vec<&super::file::MachSymbol> = file.symbols.iter().filter(open).collect();
         let permissions =
             Permissions { read: true, write: true, artificial: true, ..Permissions::default() };
-        let length = self.word() * wanted.len() as u64;
+        let length = super::SPACING * wanted.len() as u64;
         if wanted.is_empty() {
             return;
         }
@@ -175,7 +175,7 @@ impl Loader {
             return;
         };
         for (index, symbol) in wanted.iter().enumerate().filter(|(_, s)| !s.name.is_empty()) {
-            let place = Address::ram(start + self.word() * index as u64);
+            let place = Address::ram(start + super::SPACING * index as u64);
             let name = plain(&symbol.name);
             self.label(place, &name);
             if !self.externals.contains_key(&name) {
