@@ -5,7 +5,7 @@
 //! own, what cannot be placed becomes an overlay.
 
 use super::file::{ElfFile, Section, Segment};
-use super::names;
+use super::{names, unallocated};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What claims memory.
@@ -118,6 +118,7 @@ pub(crate) fn plan(file: &ElfFile, delta: u64, bits: u32) -> Layout {
         planner.zero_extend();
     }
     planner.header_blocks();
+    planner.unallocated_blocks();
     planner.layout
 }
 
@@ -514,6 +515,25 @@ impl Planner<'_> {
             });
         }
     }
+
+    /// Blocks for what nobody claims.
+    fn unallocated_blocks(&mut self) {
+        for (index, (offset, length)) in unallocated::parts(self.file).into_iter().enumerate() {
+            let name = self.unique_name(&format!("unallocated_{index}"), None);
+            self.layout.blocks.push(Block {
+                name,
+                overlay: true,
+                other: true,
+                start: 0,
+                length,
+                offset: Some(offset),
+                read: false,
+                write: false,
+                execute: false,
+                comment: String::new(),
+            });
+        }
+    }
 }
 
 impl Layout {
@@ -598,7 +618,7 @@ mod tests {
 
     fn file(segments: Vec<Segment>, sections: Vec<Section>) -> ElfFile {
         ElfFile {
-            bytes: vec![1u8; 0x1000].into(),
+            bytes: vec![0u8; 0x1000].into(),
             header: super::super::file::Header { is_64: true, size: 64, ..Default::default() },
             segments,
             sections,
@@ -645,6 +665,20 @@ mod tests {
             ("segment_0.3".to_owned(), 0x1180, 0x280, false),
         ];
         assert_eq!(map(&layout), expected);
+    }
+
+    #[test]
+    fn what_nobody_claims_is_apart_unless_it_is_zero() {
+        let sections = vec![section(".text", 1, 0x1000, 0x100, 0x80)];
+        let mut file = file(Vec::new(), sections);
+        let mut bytes = vec![0u8; 0x1000];
+        bytes[0xffe] = 1;
+        file.bytes = bytes.into();
+        let layout = plan(&file, 0, 64);
+        let apart = layout.blocks.last().expect("a block");
+        assert_eq!((apart.name.as_str(), apart.length), ("unallocated_0", 0x1000 - 0x180));
+        assert_eq!(apart.offset, Some(0x180));
+        assert!(apart.other && apart.overlay);
     }
 
     #[test]

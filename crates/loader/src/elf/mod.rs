@@ -20,6 +20,7 @@ mod relocate;
 mod symbols;
 mod tables;
 mod types;
+mod unallocated;
 mod untyped;
 
 use crate::identity::Identity;
