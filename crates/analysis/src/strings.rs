@@ -17,6 +17,26 @@ const WINDOW: usize = 1 << 16;
 /// Longer runs of characters are no text anybody wrote.
 const LONGEST: usize = 1 << 20;
 
+/// How the characters of a text are stored.
+struct Kind {
+    /// Bytes of a character.
+    width: usize,
+    /// Where the first one may begin, in bytes from the start of a block.
+    first: usize,
+    data_type: &'static str,
+}
+
+/// Characters of one, two and four bytes, which may begin anywhere.
+const KINDS: [Kind; 7] = [
+    Kind { width: 1, first: 0, data_type: "string" },
+    Kind { width: 2, first: 0, data_type: "unicode" },
+    Kind { width: 2, first: 1, data_type: "unicode" },
+    Kind { width: 4, first: 0, data_type: "unicode32" },
+    Kind { width: 4, first: 2, data_type: "unicode32" },
+    Kind { width: 4, first: 1, data_type: "unicode32" },
+    Kind { width: 4, first: 3, data_type: "unicode32" },
+];
+
 /// Whether texts may hold that byte.
 pub(crate) fn is_character(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r')
@@ -29,13 +49,19 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     for (done, block) in blocks.into_iter().enumerate() {
         analysis.step(done as f32 / total)?;
         let memory = analysis.program.memory.clone();
-        let go_on = || !analysis.monitor.cancelled();
-        for_each_candidate(&memory, block, go_on, |start, text| {
-            if model::is_text(text) {
-                define(analysis.program, start, text.len() as u64 + 1);
-            }
-        });
-        analysis.check()?;
+        let big_endian = memory.big_endian();
+        for kind in &KINDS {
+            let monitor = &*analysis.monitor;
+            let program = &mut *analysis.program;
+            let go_on = || !monitor.cancelled();
+            for_each_candidate(&memory, block, kind, big_endian, go_on, |start, text| {
+                if model::is_text(text) {
+                    let length = (text.len() + 1) * kind.width;
+                    define(program, start, length as u64, kind.data_type);
+                }
+            });
+            analysis.check()?;
+        }
     }
     Ok(())
 }
@@ -50,34 +76,43 @@ pub(crate) fn searched_blocks(memory: &Memory) -> impl Iterator<Item = AddressRa
         .map(|b| b.range())
 }
 
-/// Calls `found` with every zero-terminated run of characters in a block, as long as `go_on` says
-/// so.
+/// Calls `found` with the characters of every run of them in a block that a zero ends, as long as
+/// `go_on` says so.
 fn for_each_candidate(
     memory: &Memory,
     block: AddressRange,
+    kind: &Kind,
+    big_endian: bool,
     go_on: impl Fn() -> bool,
     mut found: impl FnMut(Address, &[u8]),
 ) {
+    let width = kind.width;
     let mut text: Vec<u8> = Vec::new();
     let mut window = vec![0u8; WINDOW];
-    let mut at = block.start;
-    let mut left = block.len();
-    while left > 0 && go_on() {
+    let mut at = block.start.wrapping_add(kind.first as u64);
+    let mut left = block.len().saturating_sub(kind.first as u64);
+    while left >= width as u64 && go_on() {
         let want = left.min(WINDOW as u64) as usize;
-        let read = memory.read(at, &mut window[..want]).unwrap_or(0);
+        let read = memory.read(at, &mut window[..want]).unwrap_or(0) / width * width;
         if read == 0 {
             break;
         }
-        for (offset, byte) in window[..read].iter().enumerate() {
-            if is_character(*byte) {
+        for (index, bytes) in window[..read].chunks_exact(width).enumerate() {
+            let (low, high) = match big_endian {
+                true => (bytes[width - 1], &bytes[..width - 1]),
+                false => (bytes[0], &bytes[1..]),
+            };
+            let plain = high.iter().all(|byte| *byte == 0);
+            if plain && is_character(low) {
                 if text.len() <= LONGEST {
-                    text.push(*byte);
+                    text.push(low);
                 }
                 continue;
             }
-            if *byte == 0 && text.len() as u64 >= SHORTEST && text.len() <= LONGEST {
-                let end = at.offset + offset as u64;
-                found(Address::new(at.space, end - text.len() as u64), &text);
+            let ends = plain && low == 0;
+            if ends && text.len() as u64 >= SHORTEST && text.len() <= LONGEST {
+                let end = at.offset + (index * width) as u64;
+                found(Address::new(at.space, end - (text.len() * width) as u64), &text);
             }
             text.clear();
         }
@@ -88,13 +123,13 @@ fn for_each_candidate(
 
 /// Makes a text, unless something else stands in its way. A shorter text at
 /// its end, made for a reference into it, gives way.
-fn define(program: &mut Program, start: Address, length: u64) {
+fn define(program: &mut Program, start: Address, length: u64, data_type: &str) {
     let Some(range) = AddressRange::with_length(start, length) else { return };
-    if !is_undefined(program, &range) && !ends_in_text(program, &range) {
+    if !is_undefined(program, &range) && !ends_in_text(program, &range, data_type) {
         return;
     }
     let padded = length + padding(program, range.end);
-    let text = program.types.builtin("string");
+    let text = program.types.builtin(data_type);
     clear(program, &range);
     program.define_data(start, text, padded as u32);
 }
@@ -128,9 +163,9 @@ pub(crate) fn clear(program: &mut Program, range: &AddressRange) {
     program.listing.data.remove_where(range.start..=range.end, |_, _| true);
 }
 
-fn ends_in_text(program: &Program, range: &AddressRange) -> bool {
+fn ends_in_text(program: &Program, range: &AddressRange, data_type: &str) -> bool {
     let Some((start, unit)) = program.listing.data_containing(range.end) else { return false };
-    if start <= range.start || program.types.name(unit.data_type) != "string" {
+    if start <= range.start || program.types.name(unit.data_type) != data_type {
         return false;
     }
     let ahead = start.checked_sub(1).and_then(|last| AddressRange::new(range.start, last));
@@ -167,12 +202,18 @@ mod tests {
     }
 
     fn texts(bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
+        texts_of(&KINDS[0], false, bytes)
+    }
+
+    fn texts_of(kind: &Kind, big_endian: bool, bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
         let program = program(bytes);
         let mut found = Vec::new();
         for block in searched_blocks(&program.memory) {
             for_each_candidate(
                 &program.memory,
                 block,
+                kind,
+                big_endian,
                 || true,
                 |at, text| {
                     found.push((at.offset, text.to_vec()));
@@ -189,6 +230,17 @@ mod tests {
     }
 
     #[test]
+    fn wide_characters_make_texts_as_well() {
+        let mut wide: Vec<u8> = vec![7];
+        wide.extend(b"de-DE\0".iter().flat_map(|byte| [*byte, 0]));
+        assert_eq!(texts_of(&KINDS[2], false, &wide), [(0x1001, b"de-DE".to_vec())]);
+        assert!(texts_of(&KINDS[1], false, &wide).is_empty(), "at the other half");
+        assert!(texts_of(&KINDS[2], true, &wide).is_empty(), "the other byte first");
+        let quad: Vec<u8> = b"hello\0".iter().flat_map(|byte| [0, 0, 0, *byte]).collect();
+        assert_eq!(texts_of(&KINDS[3], true, &quad), [(0x1000, b"hello".to_vec())]);
+    }
+
+    #[test]
     fn candidates_cross_windows() {
         let mut bytes = vec![1u8; WINDOW - 3];
         bytes.extend(b"across\0");
@@ -200,7 +252,7 @@ mod tests {
         let mut program = program(b"not found\0\0\0\x07");
         let text = program.types.builtin("string");
         program.define_data(Address::ram(0x1004), text, 6);
-        define(&mut program, Address::ram(0x1000), 10);
+        define(&mut program, Address::ram(0x1000), 10, "string");
         let all: Vec<_> = program.listing.data.iter().map(|(a, u)| (a.offset, *u)).collect();
         assert_eq!(all, [(0x1000, DataUnit { data_type: text, length: 12 })]);
     }
@@ -210,7 +262,7 @@ mod tests {
         let mut program = program(b"not found\0\0\0\x07");
         let word = program.types.builtin("word");
         program.define_data(Address::ram(0x1002), word, 2);
-        define(&mut program, Address::ram(0x1000), 10);
+        define(&mut program, Address::ram(0x1000), 10, "string");
         assert_eq!(program.listing.data.len(), 1);
     }
 }
