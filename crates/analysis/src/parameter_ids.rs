@@ -5,7 +5,9 @@
 //! Every function is decompiled once.
 
 use crate::pass::{Analysis, Stopped};
-use decompiler::{Convention, Decompilation, Decompiler, Language, Limits, ValuePlace, Variable};
+use decompiler::{
+    Convention, Decompilation, Decompiler, Language, Limits, TypeOf, ValuePlace, Variable,
+};
 use program::{
     Address, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage, TypeId,
 };
@@ -18,8 +20,6 @@ use std::time::Duration;
 const LARGEST: u64 = 2 << 20;
 /// Most time for one function.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Widest value of unknown kind, in bytes.
-const WIDEST: u32 = 64;
 /// Pointers to pointers deeper than this are not kept.
 const DEEPEST: usize = 8;
 
@@ -149,13 +149,15 @@ fn commit(program: &mut Program, language: &Language, entry: Address, result: &D
     let mut parameters = Vec::with_capacity(result.parameters.len());
     for parameter in &result.parameters {
         let Some(size) = size(&parameter.storage) else { return };
-        let data_type = type_of(program, &parameter.data_type, size);
+        let data_type = type_of(program, &parameter.data_type, &parameter.type_of, size);
         program.types.mark_used(data_type);
         parameters.push((data_type, parameter));
     }
     let returned = match &result.return_storage {
         Storage::Pieces(_) if result.return_type != "void" => {
-            size(&result.return_storage).map(|size| type_of(program, &result.return_type, size))
+            let known = &result.return_type_of;
+            size(&result.return_storage)
+                .map(|size| type_of(program, &result.return_type, known, size))
         }
         _ => None,
     };
@@ -219,27 +221,23 @@ fn is_natural(convention: &Convention, parameters: &[Variable]) -> bool {
     })
 }
 
-/// The type that a declaration spells, or bytes of the size.
-fn type_of(program: &mut Program, text: &str, size: u32) -> TypeId {
+/// The type that the decompiler found, or bytes of the size. `text` is its declaration.
+fn type_of(program: &mut Program, text: &str, found: &TypeOf, size: u32) -> TypeId {
     let base = text.trim_end_matches(['*', ' ']);
     let stars = text.matches('*').count();
     let types = &mut program.types;
-    let unknown = base.strip_prefix("undefined").and_then(|size| size.parse().ok());
-    let known = match (base, unknown) {
-        // Code of unknown kind is not told from other bytes.
-        ("code", _) => Some(types.builtin("undefined")),
-        (_, Some(size @ 9..=WIDEST)) => {
-            let byte = types.builtin("undefined1");
-            Some(types.array_of(byte, size))
-        }
-        _ => types.named(base).next(),
-    };
-    let plain = !base.contains(['*', '[', '(']) && stars <= DEEPEST;
-    let Some(mut found) = known.filter(|_| plain) else { return types.undefined(size) };
-    for _ in 0..stars {
-        found = types.pointer_to(found);
+    if stars > DEEPEST {
+        return types.undefined(size);
     }
-    if types.length(found) == Some(size) { found } else { types.undefined(size) }
+    let interned = match base {
+        // Code of unknown kind is not told from other bytes.
+        "code" => {
+            let unknown = types.builtin("undefined");
+            (0..stars).fold(unknown, |target, _| types.pointer_to(target))
+        }
+        _ => found.intern(types),
+    };
+    if types.length(interned) == Some(size) { interned } else { types.undefined(size) }
 }
 
 #[cfg(test)]
@@ -250,9 +248,21 @@ mod tests {
     #[test]
     fn wide_values_of_unknown_kind_are_arrays_of_bytes() {
         let mut program = Program::new(ProgramInfo::default(), false, DataOrganization::default());
-        let found = type_of(&mut program, "undefined10 *", 8);
+        let pointer = program.types.organization().pointer;
+        let wide = TypeOf::Pointer(Box::new(TypeOf::Undefined(10)));
+        let found = type_of(&mut program, "unkbyte10 *", &wide, pointer);
         assert_eq!(program.types.name(found), "undefined1[10] *");
-        let found = type_of(&mut program, "undefined4", 4);
+        let found = type_of(&mut program, "undefined4", &TypeOf::Undefined(4), 4);
         assert_eq!(program.types.name(found), "undefined4");
+    }
+
+    #[test]
+    fn pointers_to_rows_of_bytes_are_kept() {
+        let mut program = Program::new(ProgramInfo::default(), false, DataOrganization::default());
+        let pointer = program.types.organization().pointer;
+        let row = TypeOf::Array(Box::new(TypeOf::Undefined(1)), 32);
+        let row = TypeOf::Pointer(Box::new(row));
+        let found = type_of(&mut program, "undefined1 (*) [32]", &row, pointer);
+        assert_eq!(program.types.name(found), "undefined1[32] *");
     }
 }
