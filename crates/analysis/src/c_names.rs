@@ -35,7 +35,10 @@ fn is_open(function: &Function) -> bool {
 fn decorated(program: &Program, entry: Address) -> Option<Symbol> {
     let bits = program.info.address_bits;
     let is_decorated = |symbol: &Symbol| {
-        let given = symbol.source != SourceType::Default && symbol.parent == SymbolId::GLOBAL;
+        // Handlers that analysis names after their address are not decorated.
+        let made = symbol.source == SourceType::Analysis && !symbol.name.starts_with('_');
+        let given = symbol.source != SourceType::Default && !made;
+        let given = given && symbol.parent == SymbolId::GLOBAL;
         given && demangler::plain(&symbol.name, bits).is_some()
     };
     let (_, shown) = program.symbols.primary_at(entry)?;

@@ -290,7 +290,7 @@ struct Function {
 fn make_function(program: &mut Program, at: Address, what: &str) {
     let named = program.symbols.primary_at(at);
     if named.is_none_or(|(_, symbol)| symbol.source == SourceType::Default) {
-        let name = format!("{what}_{:08x}", at.offset);
+        let name = format!("{what}@{:08x}", at.offset);
         program.add_label(at, &name, SymbolId::GLOBAL, SourceType::Analysis);
     }
     program.add_function(at, AddressSet::new());

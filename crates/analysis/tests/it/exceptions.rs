@@ -41,22 +41,22 @@ fn handlers(program: &Program) -> Vec<String> {
 fn handlers_of_exceptions_become_functions() {
     let program = analysed(bytes("rescue.x64.exe"), None);
     let expected = [
-        "Unwind_140001110",
-        "Catch_140001140",
-        "Catch_140001170",
-        "Catch_All_1400011a0",
-        "Unwind_1400011d0",
-        "Unwind_140001230",
+        "Unwind@140001110",
+        "Catch@140001140",
+        "Catch@140001170",
+        "Catch_All@1400011a0",
+        "Unwind@1400011d0",
+        "Unwind@140001230",
     ];
     assert_eq!(handlers(&program), expected);
     let program = analysed(bytes("rescue.x86.exe"), None);
     let expected = [
-        "Unwind_00401150",
-        "Catch_00401170",
-        "Catch_00401190",
-        "Catch_All_004011b0",
-        "Unwind_004011d0",
-        "Unwind_00401250",
+        "Unwind@00401150",
+        "Catch@00401170",
+        "Catch@00401190",
+        "Catch_All@004011b0",
+        "Unwind@004011d0",
+        "Unwind@00401250",
     ];
     assert_eq!(handlers(&program), expected);
     assert!(program.functions.iter().all(|function| !function.body.is_empty()), "all have code");
@@ -154,7 +154,7 @@ fn descriptions_that_do_not_hold_together_are_left_alone() {
     let long = changed(FUNCTION + 4, 16000);
     assert_eq!(data(&long, FUNCTION), "FuncInfo 40");
     assert_eq!(data(&long, 0x140002114), "nothing");
-    assert!(!handlers(&long).iter().any(|name| name == "Unwind_140001110"));
+    assert!(!handlers(&long).iter().any(|name| name == "Unwind@140001110"));
     let data_as_code = changed(0x140002148 + 12, 0x20ec);
     assert_eq!(data(&data_as_code, 0x140002148), "nothing");
     assert_eq!(handlers(&data_as_code).len(), 3, "of unwinding");
