@@ -206,8 +206,11 @@ fn is_good(
 ) -> bool {
     let context = reader.context(mode);
     let mut at = start;
-    for _ in 0..rule.good {
+    for index in 0..rule.good {
         let Ok(decoded) = reader.decode(program, at, context) else { return false };
+        if index == 0 && rule.frame_follows && !leads_to_frame(program, start, decoded.flow) {
+            return false;
+        }
         let length = u64::from(decoded.length) + u64::from(decoded.delay_bytes);
         if decoded.flow == FlowType::Invalid {
             return false;
@@ -218,6 +221,15 @@ fn is_good(
         }
     }
     true
+}
+
+/// Whether the first instruction of a function may stand before the one that makes its frame: a call
+/// would lose the return address, and what ends a flow, or is no instruction at all, belongs to the
+/// code or data before.
+fn leads_to_frame(program: &Program, start: Address, flow: FlowType) -> bool {
+    let word = program.memory.read_uint(start, 4).unwrap_or(0);
+    let reserved = word >> 16 == 0;
+    flow == FlowType::FallThrough && !reserved
 }
 
 /// Whether what must stand before a place does.

@@ -100,6 +100,8 @@ fn explore_all(
         true => runtime_functions::starts(analysis.program),
         false => Vec::new(),
     };
+    // On AArch64 an entry may be of a part of a function that others lead to.
+    let parts = analysis.program.info.language_id.starts_with("AARCH64:");
     let mut explorer = Explorer::new(analysis);
     for (at, mode) in starts {
         explorer.explore(at, mode)?;
@@ -107,7 +109,7 @@ fn explore_all(
     for stub in &stubs.functions {
         explorer.explore(*stub, 0)?;
     }
-    for at in &unwound {
+    for at in unwound.iter().filter(|_| !parts) {
         explorer.explore(*at, 0)?;
     }
     for at in stubs.code.iter().chain(code.iter().map(|at| &at.offset)) {
@@ -117,6 +119,12 @@ fn explore_all(
         explorer.explore_landing_pad(at.offset, 0)?;
     }
     switches::resolve(&mut explorer)?;
+    if parts {
+        for at in &unwound {
+            explorer.explore(*at, 0)?;
+        }
+        switches::resolve(&mut explorer)?;
+    }
     explorer.fill_gaps_behind(never);
     let explored = explorer.finish();
     keep_modes(analysis.program);

@@ -46,6 +46,8 @@ pub(crate) struct Rule {
     pub(crate) code: bool,
     /// Instructions that must be good ones.
     pub(crate) good: usize,
+    /// Whether the first instruction may be any before the one that makes the frame.
+    pub(crate) frame_follows: bool,
 }
 
 /// Rules for code of one decoding mode.
@@ -131,12 +133,30 @@ const ANY: Bits = (0, 0);
 /// A rule for beginnings behind the end of other code.
 const fn behind(before: &'static [Words], from: &'static [Words], claim: Claim) -> Rule {
     let least = (32, 16);
-    Rule { before, from, least, after: After::Anything, claim, code: false, good: 0 }
+    Rule {
+        before,
+        from,
+        least,
+        after: After::Anything,
+        claim,
+        code: false,
+        good: 0,
+        frame_follows: false,
+    }
 }
 
 /// A rule for beginnings that are known by themselves.
 const fn alone(from: &'static [Words], after: After, claim: Claim) -> Rule {
-    Rule { before: &[], from, least: (0, 0), after, claim, code: false, good: 0 }
+    Rule {
+        before: &[],
+        from,
+        least: (0, 0),
+        after,
+        claim,
+        code: false,
+        good: 0,
+        frame_follows: false,
+    }
 }
 
 /// The same; there is code in any case.
@@ -179,14 +199,11 @@ static AARCH64: &[Rule] = &[
         ],
         Claim::Perhaps,
     )),
-    good(
-        3,
-        alone(
-            &[&[STP_PUSH], &[ANY, STP_PUSH], &[STR_LINK], &[ANY, STR_LINK]],
-            After::Defined,
-            Claim::Perhaps,
-        ),
-    ),
+    good(3, alone(&[&[STP_PUSH], &[STR_LINK]], After::Defined, Claim::Perhaps)),
+    Rule {
+        frame_follows: true,
+        ..good(3, alone(&[&[ANY, STP_PUSH], &[ANY, STR_LINK]], After::Defined, Claim::Perhaps))
+    },
     code(alone(
         &[&[STP_FRAME, one(0x9100_03fd)], &[PACIBSP, (0xfff8_3fff, 0xd100_03ff)]],
         After::Anything,
