@@ -6,7 +6,7 @@ use crate::client::{Context, Session, open};
 use crate::finding::{Finding, Severity};
 use crate::json::Json;
 use crate::obj;
-use crate::risk::risky_parameter;
+use crate::risk::{Role, risky_parameter};
 use crate::schema::{Parameter, sample};
 use crate::surface::{Surface, Tool};
 use crate::target::Target;
@@ -129,7 +129,7 @@ async fn paths(
     ground: &Playground,
     options: &Options,
 ) -> Vec<Finding> {
-    let by_name = risky_parameter(parameter) == Some("it takes any path");
+    let by_name = risky_parameter(tool, parameter).is_some_and(Role::is_path);
     if !by_name || !takes_text(parameter) {
         return Vec::new();
     }

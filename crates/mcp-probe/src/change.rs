@@ -197,14 +197,14 @@ fn compare_parameters(name: &str, old: Tool<'_>, new: Tool<'_>, changes: &mut Ve
         match before.get(path) {
             Some(old) => compare_parameter(&place, old, parameter, changes),
             None => {
-                let risky = crate::risk::risky_parameter(parameter);
+                let risky = crate::risk::risky_parameter(&new, parameter);
                 let class = match (risky, parameter.required) {
                     (Some(_), _) => Class::Security,
                     (None, true) => Class::Breaking,
                     (None, false) => Class::Widening,
                 };
                 let kind = if parameter.required { "required" } else { "optional" };
-                let note = risky.map(|risk| format!(", {risk}")).unwrap_or_default();
+                let note = risky.map(|risk| format!(", {}", risk.describe())).unwrap_or_default();
                 changes.push(Change::new(class, &place, format!("new {kind} parameter{note}")));
             }
         }

@@ -276,6 +276,9 @@ pub struct ScanArgs {
     /// Least severity that makes the exit code 1: info, low, medium, high
     #[arg(long, value_parser = Severity::named, default_value = "medium")]
     pub fail_on: Severity,
+    /// Instead of a target: labelled tools, one JSON object a line, to measure the rules by
+    #[arg(long, value_name = "FILE")]
+    pub measure: Vec<PathBuf>,
     /// Also call tools: traversal, absolute path, link and command canaries inside a scratch folder
     #[arg(long)]
     pub active: bool,

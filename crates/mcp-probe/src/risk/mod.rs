@@ -1,210 +1,143 @@
-//! Static judgement of names, descriptions and schemas: what could this tool be
-//! made to do? Words are weighed, so this errs on the side of saying too much;
-//! every finding shows the words it rests on.
+//! Static analysis of names, descriptions and schemas: what could this tool be
+//! made to do? Parameters are given roles by meaning, in several languages; every
+//! finding shows what it rests on.
 
-mod words;
+#[rustfmt::skip]
+mod lexicon;
+pub mod measure;
+mod roles;
+mod rules;
+mod texts;
 
 use crate::client::clip;
 use crate::finding::{Finding, Severity};
 use crate::json::Json;
 use crate::schema::{Parameter, foreign_references};
 use crate::surface::{LISTS, Surface, Tool};
-pub use words::RULES;
-use words::{
-    CODE_PARAMETERS, CODE_WORDS, COMMAND_PARAMETERS, COMMAND_WORDS, COMMANDS_TO_MODELS,
-    PATH_PARAMETERS, QUERY_PARAMETERS, QUERY_WORDS, SECRET_PARAMETERS, WRITE_WORDS,
-};
+use lexicon::{RUNS, SHELL, WRITES};
+pub use roles::Role;
+use roles::{Effect, Reading};
+pub use rules::RULES;
 
 /// Signs in a text that it speaks to the model, or hides something.
 pub fn text_signs(text: &str) -> Vec<&'static str> {
-    let lower = text.to_lowercase();
-    let mut signs: Vec<&'static str> = COMMANDS_TO_MODELS
-        .iter()
-        .filter(|(needle, _)| lower.contains(needle))
-        .map(|(_, sign)| *sign)
-        .collect();
-    if text.contains("<!--") {
-        signs.push("an HTML comment");
-    }
-    signs.extend(hidden_signs(text));
+    let mut signs: Vec<&'static str> = texts::orders(text).iter().map(|sign| sign.what).collect();
+    signs.extend(texts::hidden(text));
     signs
 }
 
-fn hidden_signs(text: &str) -> Vec<&'static str> {
-    let mut signs = Vec::new();
-    let mut add = |found: bool, sign| {
-        if found {
-            signs.push(sign);
-        }
-    };
-    let any = |test: fn(char) -> bool| text.chars().any(test);
-    add(any(|c| ('\u{e0000}'..='\u{e007f}').contains(&c)), "invisible tag characters");
-    add(
-        any(
-            |c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{00ad}'),
-        ),
-        "zero-width characters",
-    );
-    add(
-        any(|c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')),
-        "characters that turn the direction of writing",
-    );
-    add(
-        any(|c| matches!(c, '\u{fe00}'..='\u{fe0e}' | '\u{e0100}'..='\u{e01ef}')),
-        "variation selectors",
-    );
-    add(any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')), "control characters");
-    signs
-}
-
-/// Words of a name, at underscores, dots, dashes and changes of case.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut lower_before = false;
-    for c in name.chars() {
-        if !c.is_alphanumeric() || (c.is_uppercase() && lower_before) {
-            words.push(String::new());
-        }
-        lower_before = c.is_lowercase();
-        if c.is_alphanumeric()
-            && let Some(word) = words.last_mut()
-        {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-fn hit<'a>(words: &[String], list: &[&'a str]) -> Option<&'a str> {
-    list.iter().find(|known| words.iter().any(|word| word == **known)).copied()
-}
-
-/// Whether the schema of a parameter says exactly what may come.
-fn is_pinned(parameter: &Parameter) -> bool {
-    ["enum", "const", "pattern"].iter().any(|name| parameter.schema.get(name).is_some())
-}
-
-fn takes_text(parameter: &Parameter) -> bool {
-    parameter.types.is_empty()
-        || parameter.types.iter().any(|kind| kind == "string" || kind == "array")
-}
-
-/// What a parameter lets a caller choose, if that is risky.
-pub fn risky_parameter(parameter: &Parameter) -> Option<&'static str> {
-    if is_pinned(parameter) || !takes_text(parameter) {
-        return None;
-    }
-    let words = words(&parameter.name);
-    let joined: String = words.concat();
-    let is = |list: &[&str]| hit(&words, list).is_some() || list.contains(&joined.as_str());
-    if is(&COMMAND_PARAMETERS) {
-        Some("it takes a command")
-    } else if is(&PATH_PARAMETERS[..16])
-        || parameter.description().to_lowercase().contains("path to")
-    {
-        Some("it takes any path")
-    } else if is(&["url", "urls", "uri", "endpoint", "link", "href"]) {
-        Some("it takes any address")
-    } else if is(&CODE_PARAMETERS[..6]) {
-        Some("it takes code")
-    } else if is(&QUERY_PARAMETERS[..1]) {
-        Some("it takes a query")
-    } else {
-        None
-    }
+/// What a parameter of a tool lets a caller choose, if that is risky.
+pub fn risky_parameter(tool: &Tool<'_>, parameter: &Parameter) -> Option<Role> {
+    Reading::of(tool).roles(parameter).into_iter().find(|role| *role != Role::Secret)
 }
 
 struct Facts<'a> {
     tool: &'a Tool<'a>,
-    name_words: Vec<String>,
-    all_words: Vec<String>,
-    parameters: Vec<Parameter>,
+    reading: Reading<'a>,
 }
 
 impl Facts<'_> {
-    fn parameter(&self, risk: &str) -> Option<&Parameter> {
-        self.parameters.iter().find(|parameter| risky_parameter(parameter) == Some(risk))
-    }
-
     fn finding(&self, rule: &'static str, severity: Severity, title: &str) -> Finding {
         Finding::new(rule, severity, title).at(self.tool.name())
+    }
+
+    fn with(&self, role: Role) -> Option<String> {
+        let parameter = self.reading.with(role)?;
+        Some(format!("parameter {:?}: {}", parameter.path, role.describe()))
+    }
+
+    /// Whether the schema says nothing, so that only words are left to judge by.
+    fn is_blind(&self) -> bool {
+        let schema = self.tool.input();
+        self.reading.parameters().is_empty()
+            && (schema.get("properties").is_none() || schema.text_at("type") != Some("object"))
     }
 }
 
 /// What a tool could be made to do, by the look of it.
 pub fn tool_risks(tool: &Tool<'_>) -> Vec<Finding> {
-    let name_words = words(tool.name());
-    let mut all_words = name_words.clone();
-    all_words.extend(words(tool.description()));
-    let facts = Facts { tool, name_words, all_words, parameters: tool.parameters() };
-    let rules: [fn(&Facts<'_>) -> Option<Finding>; 11] = [
-        commands, code, paths, addresses, queries, validation, texts, hidden, hints, secrets,
+    let facts = Facts { tool, reading: Reading::of(tool) };
+    let rules: [fn(&Facts<'_>) -> Option<Finding>; 13] = [
+        commands,
+        code,
+        paths,
+        addresses,
+        queries,
+        by_words_alone,
+        validation,
+        orders,
+        hidden,
+        odd_name,
+        hints,
+        secrets,
         references,
     ];
     rules.iter().filter_map(|rule| rule(&facts)).collect()
 }
 
 fn commands(facts: &Facts<'_>) -> Option<Finding> {
-    let parameter = facts.parameter("it takes a command");
-    let word = hit(&facts.all_words, &COMMAND_WORDS);
-    let named = hit(&facts.name_words, &["shell", "bash", "exec", "cmd", "terminal", "powershell"]);
-    let runs = match (parameter, word, named) {
-        (Some(parameter), Some(word), _) => {
-            format!("parameter {:?}, and the word {word:?}", parameter.path)
-        }
-        (_, _, Some(word)) => format!("the word {word:?} in its name"),
-        _ => return None,
-    };
     let finding =
         facts.finding("runs-commands", Severity::High, "by its description it runs commands");
-    Some(finding.seen(runs).advise("Ask for consent before each call, or leave the tool out."))
+    let seen = facts.with(Role::Command)?;
+    Some(finding.seen(seen).advise("Ask for consent before each call, or leave the tool out."))
 }
 
 fn code(facts: &Facts<'_>) -> Option<Finding> {
-    let parameter = facts.parameter("it takes code")?;
-    let word = hit(&facts.all_words, &CODE_WORDS)?;
     let finding = facts.finding("runs-code", Severity::High, "by its description it runs code");
-    Some(finding.seen(format!("parameter {:?}, and the word {word:?}", parameter.path)))
+    let seen = facts.with(Role::Code)?;
+    Some(finding.seen(seen).advise("Ask for consent before each call, or leave the tool out."))
 }
 
 fn paths(facts: &Facts<'_>) -> Option<Finding> {
-    let parameter = facts.parameter("it takes any path")?;
-    let evidence = format!("parameter {:?} has no list and no pattern", parameter.path);
-    Some(
-        match hit(&facts.name_words, &WRITE_WORDS) {
-            Some(word) => facts
-                .finding("any-path-write", Severity::High, "by its schema it writes at any path")
-                .seen(format!("{evidence}; the word {word:?} in its name")),
-            None => facts
-                .finding("any-path-read", Severity::Medium, "by its schema it takes any path")
-                .seen(evidence),
-        }
-        .advise("See what it does outside its folder: scan --active."),
-    )
+    let finding = match (facts.with(Role::PathOut), facts.with(Role::PathIn)) {
+        (Some(seen), _) => facts
+            .finding("any-path-write", Severity::High, "by its schema it writes at any path")
+            .seen(seen),
+        (None, Some(seen)) => facts
+            .finding("any-path-read", Severity::Medium, "by its schema it takes any path")
+            .seen(seen),
+        (None, None) => return None,
+    };
+    Some(finding.advise("See what it does outside its folder: scan --active."))
 }
 
 fn addresses(facts: &Facts<'_>) -> Option<Finding> {
-    let parameter = facts.parameter("it takes any address")?;
     let finding = facts.finding(
         "any-url",
         Severity::Medium,
-        "by its schema it fetches any address, also inside your network",
+        "by its schema it goes to any address, also inside your network",
     );
-    Some(finding.seen(format!("parameter {:?}", parameter.path)))
+    facts.with(Role::Address).map(|seen| finding.seen(seen))
 }
 
 fn queries(facts: &Facts<'_>) -> Option<Finding> {
-    let takes = |parameter: &&Parameter| {
-        takes_text(parameter)
-            && !is_pinned(parameter)
-            && hit(&words(&parameter.name), &QUERY_PARAMETERS).is_some()
-    };
-    let parameter = facts.parameters.iter().find(takes)?;
-    let word =
-        hit(&facts.all_words, &QUERY_WORDS[..2]).or(hit(&facts.all_words, &QUERY_WORDS[3..]))?;
     let finding = facts.finding("any-query", Severity::Medium, "it takes a free query");
-    Some(finding.seen(format!("parameter {:?}, and the word {word:?}", parameter.path)))
+    facts.with(Role::Query).map(|seen| finding.seen(seen))
+}
+
+/// A schema that says nothing hides what may be given: the words are left.
+fn by_words_alone(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_blind() {
+        return None;
+    }
+    let name = &facts.reading.name;
+    let shell = name.has(SHELL) || (name.has(RUNS) && name.has(lexicon::COMMAND));
+    let code = name.has(RUNS) && name.has(lexicon::CODE);
+    let path = name.has(lexicon::PATH);
+    let (rule, severity, title) = match facts.reading.effect() {
+        _ if shell => ("runs-commands", Severity::High, "by its name it runs commands"),
+        _ if code => ("runs-code", Severity::High, "by its name it runs code"),
+        Effect::Writes if path => ("any-path-write", Severity::High, "by its name it writes files"),
+        Effect::Reads if path => ("any-path-read", Severity::Medium, "by its name it reads files"),
+        _ if name.has(&["url", "fetch", "http", "download", "browse"]) => {
+            ("any-url", Severity::Medium, "by its name it goes to addresses")
+        }
+        _ if name.has(&["sql", "query"]) => {
+            ("any-query", Severity::Medium, "by its name it takes queries")
+        }
+        _ => return None,
+    };
+    Some(facts.finding(rule, severity, title).seen("its schema names no parameters to judge by"))
 }
 
 fn validation(facts: &Facts<'_>) -> Option<Finding> {
@@ -212,83 +145,64 @@ fn validation(facts: &Facts<'_>) -> Option<Finding> {
     if !schema.is_object() || schema.text_at("type") != Some("object") {
         let finding =
             facts.finding("no-schema", Severity::Low, "its input schema is no object schema");
-        return Some(finding.seen(clip(&schema.to_string(), 120)));
+        return Some(
+            finding
+                .seen(clip(&schema.to_string(), 120))
+                .advise("The official SDKs refuse the whole list because of it."),
+        );
     }
-    let untyped: Vec<&str> = facts
-        .parameters
+    let all = facts.reading.parameters();
+    let untyped: Vec<&str> = all
         .iter()
         .filter(|p| p.looseness().contains(&"no type"))
         .map(|p| p.path.as_str())
         .collect();
-    let unbounded = facts
-        .parameters
-        .iter()
-        .filter(|p| p.looseness().iter().any(|loose| loose.starts_with("any ")))
-        .count();
     if !untyped.is_empty() {
         let finding = facts.finding("unvalidated", Severity::Low, "parameters without a type");
         return Some(finding.seen(untyped.join(", ")));
     }
-    let all = facts.parameters.len();
-    (unbounded > 0 && all > 0).then(|| {
-        facts.finding(
-            "unvalidated",
-            Severity::Info,
-            &format!("{unbounded} of {all} parameters without bounds"),
-        )
-    })
+    let loose = |p: &&Parameter| p.looseness().iter().any(|loose| loose.starts_with("any "));
+    let unbounded = all.iter().filter(loose).count();
+    let title = format!("{unbounded} of {} parameters without bounds", all.len());
+    (unbounded > 0).then(|| facts.finding("unvalidated", Severity::Info, &title))
 }
 
-fn texts(facts: &Facts<'_>) -> Option<Finding> {
-    let mut signs = Vec::new();
-    facts.tool.json.walk("", &mut |path, value| {
+/// Every text of the tool with its path.
+fn each_text(tool: &Tool<'_>, visit: &mut dyn FnMut(&str, &str)) {
+    tool.json.walk("", &mut |path, value| {
         if let Some(text) = value.as_str() {
-            for sign in
-                COMMANDS_TO_MODELS.iter().filter(|(needle, _)| text.to_lowercase().contains(needle))
-            {
-                signs.push(format!("{path} holds {}", sign.1));
-            }
-            if text.contains("<!--") {
-                signs.push(format!("{path} holds an HTML comment"));
-            }
+            visit(path, text);
+        }
+        for (name, _) in value.members() {
+            visit(&format!("{path}, a name"), name.as_str());
         }
     });
-    signs.truncate(8);
-    let finding = facts.finding(
-        "injected-instructions",
-        Severity::High,
-        "its texts give orders to the model",
-    );
-    (!signs.is_empty()).then(|| finding.seen_all(signs))
+}
+
+fn orders(facts: &Facts<'_>) -> Option<Finding> {
+    let (mut seen, mut severity) = (Vec::new(), Severity::Info);
+    each_text(facts.tool, &mut |path, text| {
+        for sign in texts::orders(text) {
+            seen.push(format!("{path} holds {}", sign.what));
+            severity = severity.max(sign.severity);
+        }
+        if texts::is_too_long(text) && !path.ends_with("a name") {
+            seen.push(format!("{path} is {} characters long", text.chars().count()));
+            severity = severity.max(Severity::Medium);
+        }
+    });
+    seen.truncate(8);
+    let finding = facts.finding("injected-instructions", severity, "its texts speak to the model");
+    (!seen.is_empty()).then(|| finding.seen_all(seen))
 }
 
 fn hidden(facts: &Facts<'_>) -> Option<Finding> {
     let mut signs = Vec::new();
-    facts.tool.json.walk("", &mut |path, value| {
-        if let Some(text) = value.as_str() {
-            for sign in hidden_signs(text) {
-                let shown: String = text
-                    .chars()
-                    .map(|c| {
-                        if c.is_ascii_graphic() || c == ' ' {
-                            c.to_string()
-                        } else {
-                            format!("\\u{{{:x}}}", u32::from(c))
-                        }
-                    })
-                    .collect();
-                signs.push(format!("{path} holds {sign}: {}", clip(&shown, 160)));
-            }
+    each_text(facts.tool, &mut |path, text| {
+        for sign in texts::hidden(text) {
+            signs.push(format!("{path} holds {sign}: {}", clip(&texts::spelled_out(text), 160)));
         }
     });
-    if !facts.tool.name().is_ascii() {
-        let finding = facts.finding(
-            "odd-name",
-            Severity::Medium,
-            "its name holds characters that look like others",
-        );
-        return Some(finding.seen(facts.tool.name().escape_unicode().to_string()));
-    }
     signs.truncate(8);
     let finding = facts.finding(
         "hidden-text",
@@ -298,13 +212,25 @@ fn hidden(facts: &Facts<'_>) -> Option<Finding> {
     (!signs.is_empty()).then(|| finding.seen_all(signs))
 }
 
+fn odd_name(facts: &Facts<'_>) -> Option<Finding> {
+    let name = facts.tool.name();
+    let finding = facts.finding(
+        "odd-name",
+        Severity::Medium,
+        "its name holds characters that look like others",
+    );
+    texts::looks_like_another(name).then(|| finding.seen(name.escape_unicode().to_string()))
+}
+
 fn hints(facts: &Facts<'_>) -> Option<Finding> {
-    let word = hit(&facts.name_words, &WRITE_WORDS)
-        .or(hit(&facts.name_words, &["run", "execute", "exec", "shell"]));
     if facts.tool.is_read_only() {
         let finding =
             facts.finding("false-read-only", Severity::Medium, "it says that it only reads");
-        return word.map(|word| finding.seen(format!("the word {word:?} in its name")));
+        let verb =
+            || facts.reading.name.find(WRITES).map(|word| format!("the word {word:?} in its name"));
+        let writes = facts.reading.effect() == Effect::Writes;
+        let seen = writes.then(verb).flatten().or_else(|| facts.with(Role::Command));
+        return seen.map(|seen| finding.seen(seen));
     }
     let silent = facts.tool.json.get("annotations").is_none();
     silent.then(|| {
@@ -313,18 +239,12 @@ fn hints(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 fn secrets(facts: &Facts<'_>) -> Option<Finding> {
-    let takes = |parameter: &&Parameter| {
-        let words = words(&parameter.name);
-        hit(&words, &SECRET_PARAMETERS).is_some()
-            || SECRET_PARAMETERS.contains(&words.concat().as_str())
-    };
-    let parameter = facts.parameters.iter().filter(|p| takes_text(p)).find(takes)?;
     let finding = facts.finding(
         "takes-secrets",
         Severity::Low,
         "it wants a secret as an argument, where the model sees it",
     );
-    Some(finding.seen(format!("parameter {:?}", parameter.path)))
+    facts.with(Role::Secret).map(|seen| finding.seen(seen))
 }
 
 fn references(facts: &Facts<'_>) -> Option<Finding> {
@@ -337,41 +257,156 @@ fn references(facts: &Facts<'_>) -> Option<Finding> {
     (!found.is_empty()).then(|| finding.seen_all(found))
 }
 
-/// What the whole surface shows beyond single tools.
+/// What the whole surface shows.
 pub fn surface_risks(surface: &Surface) -> Vec<Finding> {
     let mut findings: Vec<Finding> = surface.tools().flat_map(|tool| tool_risks(&tool)).collect();
-    let signs = text_signs(surface.text("instructions"));
-    if !signs.is_empty() {
-        findings.push(
-            Finding::new(
-                "injected-instructions",
-                Severity::Medium,
-                "the server's instructions give orders to the model",
-            )
-            .at("instructions")
-            .seen_all(signs),
-        );
-    }
+    findings.extend(blind(surface));
+    findings.extend(own_words(surface));
     for (_, member, _) in &LISTS[1..] {
-        for item in surface.list(member) {
-            let signs = text_signs(&item.to_string());
-            if !signs.is_empty() {
-                let place = item.text_at("name").or(item.text_at("uri")).unwrap_or(member);
-                findings.push(
-                    Finding::new(
-                        "injected-instructions",
-                        Severity::High,
-                        format!("its texts in {member} give orders or hide something"),
-                    )
-                    .at(place)
-                    .seen_all(signs),
-                );
-            }
-        }
+        findings.extend(surface.list(member).iter().flat_map(|item| item_risks(member, item)));
     }
     findings.extend(shadows(surface));
     findings.extend(pushes(surface));
+    gathered(findings)
+}
+
+/// A list whose schemas say nothing is no harmless list: nobody can tell.
+fn blind(surface: &Surface) -> Option<Finding> {
+    let all = surface.tools().count();
+    let unusable = |tool: &Tool<'_>| tool.input().text_at("type") != Some("object");
+    let names: Vec<&str> = surface.tools().filter(unusable).map(|tool| tool.name()).collect();
+    (!names.is_empty()).then(|| {
+        Finding::new(
+            "no-schema",
+            Severity::Medium,
+            format!("{} of {all} input schemas say nothing: what these tools take cannot be judged", names.len()),
+        )
+        .seen(some_of(&names))
+        .advise("The official SDKs refuse a list with such a schema; a library that makes schemas out of types may be missing or too old.")
+    })
+}
+
+/// What the server says of itself: its name and its instructions.
+fn own_words(surface: &Surface) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut look = |place: &str, text: &str| {
+        let orders = texts::orders(text);
+        if let Some(worst) = orders.iter().map(|sign| sign.severity).max() {
+            let title = "the server's own words give orders to the model";
+            let finding = Finding::new("injected-instructions", worst.min(Severity::Medium), title);
+            findings.push(finding.at(place).seen_all(orders.iter().map(|sign| sign.what)));
+        }
+        let signs = texts::hidden(text);
+        if !signs.is_empty() {
+            let title = "characters that people do not see";
+            let finding = Finding::new("hidden-text", Severity::High, title).at(place);
+            let shown = clip(&texts::spelled_out(text), 160);
+            findings.push(finding.seen_all(signs.iter().map(|sign| format!("{sign}: {shown}"))));
+        }
+    };
+    look("instructions", surface.text("instructions"));
+    if let Some(server) = surface.get("server") {
+        server.walk("", &mut |path, value| {
+            if let Some(text) = value.as_str() {
+                look(&format!("serverInfo{path}"), text);
+            }
+        });
+    }
     findings
+}
+
+/// A resource, a template or a prompt.
+fn item_risks(member: &str, item: &Json) -> Vec<Finding> {
+    let place = item.text_at("name").or(item.text_at("uri")).unwrap_or(member);
+    let (mut signs, mut worst) = (Vec::new(), Severity::Info);
+    item.walk("", &mut |path, value| {
+        if let Some(text) = value.as_str() {
+            for sign in texts::orders(text) {
+                signs.push(format!("{path} holds {}", sign.what));
+                worst = worst.max(sign.severity);
+            }
+            for sign in texts::hidden(text) {
+                signs.push(format!("{path} holds {sign}"));
+                worst = Severity::High;
+            }
+        }
+    });
+    let mut findings = Vec::new();
+    if !signs.is_empty() {
+        let title = format!("its texts in {member} give orders or hide something");
+        let finding = Finding::new("injected-instructions", worst, title);
+        findings.push(finding.at(place).seen_all(signs));
+    }
+    if let Some(template) = item.text_at("uriTemplate") {
+        let open = template.split_once("://").filter(|(_, rest)| rest.contains('{'));
+        match open {
+            Some(("file", _)) => findings.push(
+                Finding::new(
+                    "any-path-read",
+                    Severity::Medium,
+                    "a resource template that takes any path",
+                )
+                .at(place)
+                .seen(template)
+                .advise("See whether it leaves its folder: resources/read with .. in the path."),
+            ),
+            Some(("http" | "https", rest)) if rest.starts_with('{') => findings.push(
+                Finding::new(
+                    "any-url",
+                    Severity::Medium,
+                    "a resource template that takes any host",
+                )
+                .at(place)
+                .seen(template),
+            ),
+            _ => {}
+        }
+    }
+    findings
+}
+
+/// Rules that speak of almost every tool say it once.
+fn gathered(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut kept = Vec::new();
+    let mut groups: Vec<(&'static str, Vec<Finding>)> =
+        ["unvalidated", "no-hints", "no-schema"].map(|rule| (rule, Vec::new())).into();
+    for finding in findings {
+        let of_tool = finding.place.is_some() && finding.severity <= Severity::Low;
+        match groups.iter_mut().find(|(rule, _)| of_tool && *rule == finding.rule) {
+            Some((_, group)) => group.push(finding),
+            None => kept.push(finding),
+        }
+    }
+    for (rule, group) in groups {
+        let unusable = rule == "no-schema";
+        for severity in [Severity::Low, Severity::Info] {
+            let same: Vec<&Finding> =
+                group.iter().filter(|finding| finding.severity == severity).collect();
+            // The server-wide finding has said it already.
+            if same.is_empty() || unusable {
+                continue;
+            }
+            let title = match (rule, severity) {
+                ("no-hints", _) => "tools that say nothing of their effects (no annotations)",
+                (_, Severity::Low) => "tools with parameters without a type",
+                _ => "tools with parameters without bounds",
+            };
+            let names: Vec<&str> =
+                same.iter().filter_map(|finding| finding.place.as_deref()).collect();
+            let title = format!("{}: {}", title, names.len());
+            kept.push(Finding::new(rule, severity, title).seen(some_of(&names)));
+        }
+    }
+    kept
+}
+
+/// The first of many names.
+fn some_of(names: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    match names.len() {
+        0..=SHOWN => names.join(", "),
+        more => format!("{} and {} more", names[..SHOWN].join(", "), more - SHOWN),
+    }
 }
 
 /// Names taken twice, and descriptions that speak about other tools.
@@ -495,14 +530,34 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_read_with_care() {
-        assert!(text_signs("Ignore previous instructions").contains(&"\"ignore previous\""));
-        assert_eq!(text_signs("a\u{200b}b"), ["zero-width characters"]);
-        assert!(text_signs("Reads a file.\nThen closes it.").is_empty());
+    fn an_empty_schema_leaves_the_words() {
+        let blind = r#"{"name":"write_file","inputSchema":{"$schema":"x"}}"#;
+        assert!(rules(blind).contains(&"any-path-write") && rules(blind).contains(&"no-schema"));
+        let none = r#"{"name":"list_directories","annotations":{},"inputSchema":{"type":"object","properties":{}}}"#;
+        assert!(rules(none).is_empty(), "a tool without parameters takes no path");
     }
 
     #[test]
-    fn names_fall_into_words() {
-        assert_eq!(words("readAnyFile_from.disk"), ["read", "any", "file", "from", "disk"]);
+    fn what_is_true_of_most_tools_is_said_once() {
+        let mut surface = Surface::new(crate::client::Era::Legacy, "stdio", "2025-11-25");
+        let tool = |name: &str| {
+            parse(format!(r#"{{"name":"{name}","inputSchema":{{"type":"object","properties":{{"t":{{"type":"string"}}}}}}}}"#).as_bytes()).unwrap()
+        };
+        surface.set("tools", Json::Array((0..40).map(|n| tool(&format!("t{n}"))).collect()));
+        let found = surface_risks(&surface);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].title.ends_with("40") && found[0].evidence[0].ends_with("and 28 more"));
+    }
+
+    #[test]
+    fn servers_are_judged_by_their_own_words_and_templates_too() {
+        let mut surface = Surface::new(crate::client::Era::Legacy, "stdio", "2025-11-25");
+        surface.set("server", parse(br#"{"name":"a\u001b[2Jb"}"#).unwrap());
+        surface.set("resourceTemplates", parse(br#"[{"uriTemplate":"file:///{+path}","name":"f"},{"uriTemplate":"mem://{id}","name":"m"}]"#).unwrap());
+        surface.set("tools", parse(br#"[{"name":"x","inputSchema":{"$schema":"y"}}]"#).unwrap());
+        let found = surface_risks(&surface);
+        let rules: Vec<_> = found.iter().map(|finding| finding.rule).collect();
+        assert_eq!(rules, ["no-schema", "hidden-text", "any-path-read", "no-hints"], "{found:?}");
+        assert_eq!(found[0].severity, Severity::Medium, "an empty schema is not nothing to see");
     }
 }

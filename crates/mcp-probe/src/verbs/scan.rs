@@ -8,6 +8,7 @@ use crate::finding::{Finding, Severity, sort, worst};
 use crate::http::{Scheme, Url};
 use crate::json::Json;
 use crate::obj;
+use crate::risk::measure::{Score, measure};
 use crate::risk::surface_risks;
 use crate::run::{Exit, Failure, Run};
 use crate::sarif;
@@ -18,6 +19,9 @@ use crate::target::{Named, Target};
 
 /// Scans one target or many.
 pub async fn run(args: &ScanArgs, run: &Run) -> Result<Exit, Failure> {
+    if !args.measure.is_empty() {
+        return measured(args, run);
+    }
     let targets = run.targets(&args.at)?;
     let bar = progress(targets.len() as u64, "servers");
     let mut all = Vec::new();
@@ -64,6 +68,51 @@ async fn examine(args: &ScanArgs, run: &Run, named: &Named) -> Result<Vec<Findin
     }
     sort(&mut findings);
     Ok(findings)
+}
+
+/// Precision and recall of the rules on tools that were labelled by hand.
+fn measured(args: &ScanArgs, run: &Run) -> Result<Exit, Failure> {
+    let mut text = String::new();
+    for path in &args.measure {
+        let part = std::fs::read_to_string(path);
+        text.push_str(&part.map_err(|error| format!("{}: {error}", path.display()))?);
+        text.push('\n');
+    }
+    let (scores, tools) = measure(&text)?;
+    let judged: Vec<&Score> = scores
+        .iter()
+        .filter(|score| score.precision().is_some() || score.recall().is_some())
+        .collect();
+    if run.common.json {
+        let scores = judged.iter().map(|score| score.to_json()).collect();
+        run.emit_json(&obj! { "tools": tools as i64, "rules": Json::Array(scores) })?;
+        return Ok(Exit::Fine);
+    }
+    let mut screen = run.screen();
+    screen.line(&count(tools, "labelled tool"));
+    let percent = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value} %"));
+    let head = ["rule", "precision", "recall", "right", "false alarms", "missed"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    rows.extend(judged.iter().map(|score| {
+        vec![
+            score.rule.to_string(),
+            percent(score.precision()),
+            percent(score.recall()),
+            score.right.to_string(),
+            score.false_alarms.len().to_string(),
+            score.missed.len().to_string(),
+        ]
+    }));
+    screen.table(&rows);
+    for score in judged {
+        score
+            .false_alarms
+            .iter()
+            .for_each(|at| screen.line(&format!("false {}: {at}", score.rule)));
+        score.missed.iter().for_each(|at| screen.line(&format!("missed {}: {at}", score.rule)));
+    }
+    run.emit(&screen.finish())?;
+    Ok(Exit::Fine)
 }
 
 /// What a listener lets in.

@@ -9,6 +9,7 @@ mod explain;
 mod harness;
 mod hostile;
 mod lint;
+mod measured;
 mod mock;
 mod page;
 mod real;
