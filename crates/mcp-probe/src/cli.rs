@@ -112,6 +112,8 @@ pub enum Verb {
     Scan(ScanArgs),
     /// Check whether a tool list survives a client
     Lint(LintArgs),
+    /// Doctor, lint and scan in one page with one exit code
+    Check(CheckArgs),
     /// Find out what made a recorded success succeed
     Explain(ExplainArgs),
     /// Write a client configuration or a small client program
@@ -222,6 +224,9 @@ pub struct ErrorsArgs {
     /// Also call tools that do not say that they only read
     #[arg(long)]
     pub allow_writes: bool,
+    /// Arguments with which tools work: JSON {"tool": {arguments}}, or a recording with calls
+    #[arg(long, value_name = "FILE")]
+    pub args: Option<PathBuf>,
     /// Most calls for one tool
     #[arg(long, default_value_t = 60)]
     pub most: usize,
@@ -288,6 +293,40 @@ pub struct ScanArgs {
     /// With --active: also call tools that do not say that they only read
     #[arg(long)]
     pub allow_writes: bool,
+}
+
+/// How to print a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// SARIF 2.1.0, for code hosts
+    Sarif,
+    /// JUnit XML, for build servers
+    Junit,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub at: TargetArgs,
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: CheckFormat,
+    /// Least severity that makes the exit code 1: info, low, medium, high
+    #[arg(long, value_parser = Severity::named, default_value = "medium")]
+    pub fail_on: Severity,
+    /// The tool list must survive this client (may be repeated); otherwise lint only informs
+    #[arg(long, value_name = "NAME")]
+    pub client: Vec<String>,
+    /// File of the repository at which SARIF shows findings (default: the configuration or the script)
+    #[arg(long, value_name = "FILE[:LINE]")]
+    pub place: Option<String>,
+    /// Leave out the safety scan
+    #[arg(long)]
+    pub no_scan: bool,
 }
 
 #[derive(Debug, Args)]

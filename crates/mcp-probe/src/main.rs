@@ -1,6 +1,7 @@
 //! `mcp-probe`: looks at any MCP server from the outside.
 
 mod active;
+mod arguments;
 mod argv;
 mod change;
 mod cli;
@@ -13,11 +14,13 @@ mod html;
 mod http;
 mod installed;
 mod json;
+mod junit;
 mod limits;
 mod link;
 mod lint;
 mod message;
 mod mock;
+mod place;
 mod recorder;
 mod risk;
 mod run;
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(exit) => ExitCode::from(u8::try_from(exit.code()).unwrap_or(1)),
         Err(failure) => {
-            eprintln!("mcp-probe: could not run: {failure}");
+            eprintln!("mcp-probe: could not run: {}", screen::visible(&failure));
             ExitCode::from(2)
         }
     }
@@ -60,7 +63,7 @@ fn main() -> ExitCode {
 
 async fn start(cli: cli::Cli) -> Result<run::Exit, run::Failure> {
     let run = run::Run::new(cli.common)?;
-    let exit = verbs::run(cli.verb, &run).await?;
+    let exit = verbs::run(cli.verb, &run).await.map_err(|failure| run.with_cause(failure))?;
     match run.context.trail.failure() {
         Some(error) => Err(format!("the recording could not be written: {error}")),
         None => Ok(exit),

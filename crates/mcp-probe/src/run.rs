@@ -7,9 +7,11 @@ use crate::finding::{Finding, Severity};
 use crate::http::Network;
 use crate::json::Json;
 use crate::limits::Limits;
+use crate::message::Kind;
+use crate::obj;
 use crate::screen::Screen;
 use crate::target::{Named, Target, read_list};
-use crate::trail::Trail;
+use crate::trail::{Channel, Trail, argv, redact};
 use std::io::Write;
 
 /// How a verb ended.
@@ -47,12 +49,45 @@ impl Exit {
 /// Why a verb could not run.
 pub type Failure = String;
 
+/// A target as it is given to a verb.
+fn hint_words(target: &Target) -> String {
+    match target {
+        Target::Stdio(command) => format!("stdio -- {}", command.shown().join(" ")),
+        other => other.describe(),
+    }
+}
+
+/// What a process said on its error output, or beside messages: each line once,
+/// the beginning and the end where there is much, since causes stand at both.
+fn said_aside(trail: &Trail) -> Vec<String> {
+    const SHOWN: usize = 6;
+    let mut lines: Vec<String> = Vec::new();
+    for entry in trail.since(0) {
+        let aside = entry.channel == Channel::Stderr
+            || (entry.channel == Channel::Stdout && entry.is(Kind::SideLog));
+        let text = entry.text().trim_end().to_string();
+        if aside && !text.is_empty() && !lines.contains(&text) && lines.len() < 5000 {
+            lines.push(text);
+        }
+    }
+    let cut = |line: &String| format!("it said: {}", crate::client::clip(line, 200));
+    if lines.len() <= 2 * SHOWN {
+        return lines.iter().map(cut).collect();
+    }
+    let mut shown: Vec<String> = lines[..SHOWN].iter().map(cut).collect();
+    shown.push(format!("… {} more lines …", lines.len() - 2 * SHOWN));
+    shown.extend(lines[lines.len() - SHOWN..].iter().map(cut));
+    shown
+}
+
 /// A run of one verb.
 pub struct Run {
     /// Flags.
     pub common: Common,
     /// Context for connections.
     pub context: Context,
+    /// The last target that was spoken to.
+    reached_for: std::sync::Mutex<Option<String>>,
 }
 
 impl Run {
@@ -116,6 +151,7 @@ impl Run {
                 wish,
             },
             common,
+            reached_for: std::sync::Mutex::new(None),
         })
     }
 
@@ -124,11 +160,66 @@ impl Run {
         let mut all = self.targets(at)?;
         match (all.pop(), all.is_empty()) {
             (Some(named), true) => {
-                self.context.trail.start(named.target.to_json());
+                self.begin(&named);
                 Ok(named)
             }
             _ => Err("this verb takes one target; name one with --server".into()),
         }
+    }
+
+    /// A failure with what the server said of it, and the way to more.
+    pub fn with_cause(&self, failure: Failure) -> Failure {
+        let target = self.reached_for.lock().ok().and_then(|last| last.clone());
+        let Some(target) = target else { return failure };
+        let mut text = failure;
+        let said = said_aside(&self.context.trail);
+        for line in &said {
+            text.push_str(&format!("\n  {line}"));
+        }
+        text.push_str(&format!("\n  → mcp-probe doctor {target} says why."));
+        text
+    }
+
+    /// The target of a recording, when it can be reached as it was recorded.
+    pub fn recorded_target(&self, target: &Json) -> Result<Named, Failure> {
+        let target = Target::from_json(target)
+            .ok_or("the recording does not say of which server it is; name a target")?;
+        if target.is_redacted() {
+            return Err(format!(
+                "the recording keeps no secrets, and its target needs one; name the target: {}",
+                target.describe()
+            ));
+        }
+        Ok(Named { name: target.describe(), target, headers: Vec::new() })
+    }
+
+    /// Notes the start of a conversation, and what of it must not be written down.
+    pub fn begin(&self, named: &Named) {
+        let trail = &self.context.trail;
+        if let Target::Stdio(command) = &named.target {
+            let env = command.env.iter().chain(&self.context.env);
+            let hidden =
+                env.filter(|(name, _)| argv::is_telling(name)).map(|(_, value)| value.clone());
+            argv::secrets(&command.words())
+                .into_iter()
+                .chain(hidden)
+                .for_each(|secret| trail.add_secret(&secret));
+        }
+        for (name, value) in &named.headers {
+            if redact::is_secret_header(name) {
+                trail.add_secret(value.trim().rsplit(' ').next().unwrap_or_default());
+            }
+        }
+        let live = !matches!(named.target, Target::File(_));
+        if let Ok(mut last) = self.reached_for.lock() {
+            *last = live.then(|| hint_words(&named.target));
+        }
+        trail.start(match (&named.target, self.common.keep_secrets) {
+            (Target::Stdio(command), true) => {
+                obj! { "transport": "stdio", "command": command.words() }
+            }
+            (target, _) => target.to_json(),
+        });
     }
 
     /// All targets of a verb.
@@ -179,6 +270,6 @@ impl Run {
 
     /// Puts JSON where it belongs.
     pub fn emit_json(&self, json: &Json) -> Result<(), Failure> {
-        self.emit(&format!("{}\n", json.pretty()))
+        self.emit(&format!("{}\n", crate::screen::escape_json(&json.pretty())))
     }
 }

@@ -6,6 +6,40 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
+/// Characters that steer a terminal, or turn and hide what stands beside them.
+pub fn is_steering(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A foreign text as it may reach a terminal: what steers is spelled out.
+pub fn visible(text: &str) -> String {
+    if !text.contains(is_steering) {
+        return text.to_string();
+    }
+    let shown = |c: char| match is_steering(c) {
+        true => format!("\\u{{{:x}}}", u32::from(c)),
+        false => c.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
+/// Printed JSON that means the same and holds nothing that steers: such
+/// characters can only stand in strings, where they have an escaped form.
+pub fn escape_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_steering(c) {
+            true => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
 /// The text being put together.
 #[derive(Debug)]
 pub struct Screen {
@@ -31,25 +65,30 @@ impl Screen {
             Some(Severity::Low) => ("1;33", "!"),
             Some(_) => ("1;31", "✖"),
         };
-        let line = self.paint(code, &format!("{mark} {text}"));
-        self.line(&line);
+        let line = self.paint(code, &format!("{mark} {}", visible(text)));
+        self.put(&line);
     }
 
     /// A line.
     pub fn line(&mut self, text: &str) {
+        self.put(&visible(text));
+    }
+
+    /// A line that is made of our own and of cleaned texts.
+    fn put(&mut self, text: &str) {
         let _ = writeln!(self.text, "{text}");
     }
 
     /// A heading after an empty line.
     pub fn heading(&mut self, text: &str) {
-        let line = self.paint("1", text);
+        let line = self.paint("1", &visible(text));
         let _ = writeln!(self.text, "\n{line}");
     }
 
     /// A faint line.
     pub fn faint(&mut self, text: &str) {
-        let line = self.paint("2", text);
-        self.line(&line);
+        let line = self.paint("2", &visible(text));
+        self.put(&line);
     }
 
     /// A finding with all that belongs to it.
@@ -62,18 +101,22 @@ impl Screen {
         };
         let tag = self.paint(code, &format!("{:<6}", finding.severity.name()));
         let place = finding.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+        let what = visible(&format!("{place}{}", finding.title));
         let rule = self.paint("2", &format!("[{}]", finding.rule));
-        let _ = writeln!(self.text, "{tag} {place}{} {rule}", finding.title);
+        let _ = writeln!(self.text, "{tag} {what} {rule}");
         for evidence in &finding.evidence {
             self.faint(&format!("         {evidence}"));
         }
         if let Some(advice) = &finding.advice {
-            let _ = writeln!(self.text, "       → {advice}");
+            let _ = writeln!(self.text, "       → {}", visible(advice));
         }
     }
 
     /// Rows in aligned columns, the first row being the heading.
     pub fn table(&mut self, rows: &[Vec<String>]) {
+        let one_line = |cell: &String| visible(cell).replace(['\n', '\t'], " ");
+        let rows: Vec<Vec<String>> =
+            rows.iter().map(|row| row.iter().map(one_line).collect()).collect();
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             rows.iter()
@@ -90,7 +133,7 @@ impl Screen {
             });
             let line = cells.collect::<Vec<_>>().join("  ").trim_end().to_string();
             let line = if number == 0 { self.paint("1", &line) } else { line };
-            self.line(&line);
+            self.put(&line);
         }
     }
 

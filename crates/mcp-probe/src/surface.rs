@@ -83,6 +83,15 @@ impl Surface {
         Surface { json: json.clone() }
     }
 
+    /// As JSON, without some members.
+    pub fn without(&self, names: &[&str]) -> Json {
+        let mut json = self.json.clone();
+        names.iter().for_each(|name| {
+            json.remove(name);
+        });
+        json
+    }
+
     /// Sets a member.
     pub fn set(&mut self, name: &str, value: impl Into<Json>) {
         self.json.set(name, value);

@@ -3,6 +3,7 @@
 use crate::http::Url;
 use crate::json::{self, Json};
 use crate::obj;
+use crate::trail::argv;
 use std::path::{Path, PathBuf};
 
 /// A server, or something saved about one.
@@ -42,7 +43,31 @@ pub struct Named {
     pub headers: Vec<(String, String)>,
 }
 
+impl Command {
+    /// Program and arguments, secrets replaced.
+    pub fn shown(&self) -> Vec<String> {
+        argv::words(&self.words())
+    }
+
+    /// Program and arguments.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = vec![self.program.clone()];
+        words.extend(self.args.iter().cloned());
+        words
+    }
+}
+
 impl Target {
+    /// Whether secrets were replaced in it, so that it cannot be started as it is.
+    pub fn is_redacted(&self) -> bool {
+        let marked = |text: &str| text.contains(crate::trail::redact::MARK);
+        match self {
+            Target::Stdio(command) => command.words().iter().any(|word| marked(word)),
+            Target::Url(url) => marked(&url.path) || marked(&url.host),
+            Target::File(_) => false,
+        }
+    }
+
     /// Reads the words of a command line.
     pub fn from_words(words: &[String], command: &[String]) -> Result<Target, String> {
         match words {
@@ -101,9 +126,9 @@ impl Target {
     pub fn describe(&self) -> String {
         match self {
             Target::Stdio(command) => {
-                format!("stdio: {} {}", command.program, command.args.join(" ")).trim_end().into()
+                format!("stdio: {}", command.shown().join(" "))
             }
-            Target::Url(url) => url.to_string(),
+            Target::Url(url) => argv::address(&url.to_string()),
             Target::File(path) => path.display().to_string(),
         }
     }
@@ -112,12 +137,10 @@ impl Target {
     pub fn to_json(&self) -> Json {
         match self {
             Target::Stdio(command) => {
-                let mut words = vec![command.program.clone()];
-                words.extend(command.args.iter().cloned());
-                obj! { "transport": "stdio", "command": words }
+                obj! { "transport": "stdio", "command": command.shown() }
             }
             Target::Url(url) => {
-                obj! { "transport": if url.scheme.is_ws() { "ws" } else { "http" }, "url": crate::trail::redact::path(&url.to_string()) }
+                obj! { "transport": if url.scheme.is_ws() { "ws" } else { "http" }, "url": argv::address(&url.to_string()) }
             }
             Target::File(path) => obj! { "file": path.display().to_string() },
         }

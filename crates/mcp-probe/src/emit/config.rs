@@ -4,7 +4,7 @@ use crate::client::Context;
 use crate::json::Json;
 use crate::obj;
 use crate::target::Target;
-use crate::trail::redact;
+use crate::trail::{argv, redact};
 
 /// A client with a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,9 +38,17 @@ impl Client {
     }
 }
 
-/// The text of the configuration. Secrets are left as a mark to fill in.
-pub fn config(client: Client, name: &str, target: &Target, context: &Context) -> String {
-    let entry = entry(client, target, context);
+/// The text of the configuration. Secrets are left out unless they are to be kept:
+/// variables are named in the form that the client fills in, other secrets are a
+/// mark to fill in by hand.
+pub fn config(
+    client: Client,
+    name: &str,
+    target: &Target,
+    context: &Context,
+    keep_secrets: bool,
+) -> String {
+    let entry = entry(client, target, context, keep_secrets);
     let json = match client {
         Client::VsCode => obj! { "servers": Json::object().with(name, entry) },
         Client::Codex => return toml(name, &entry),
@@ -49,7 +57,16 @@ pub fn config(client: Client, name: &str, target: &Target, context: &Context) ->
     format!("{}\n", json.pretty())
 }
 
-fn entry(client: Client, target: &Target, context: &Context) -> Json {
+/// How a client refers to a variable of its own environment, if it can.
+fn reference(client: Client, name: &str) -> Option<String> {
+    match client {
+        Client::ClaudeCode | Client::Gemini => Some(format!("${{{name}}}")),
+        Client::Cursor | Client::VsCode => Some(format!("${{env:{name}}}")),
+        Client::ClaudeDesktop | Client::Codex => None,
+    }
+}
+
+fn entry(client: Client, target: &Target, context: &Context, keep_secrets: bool) -> Json {
     match target {
         Target::Stdio(command) => {
             let mut entry = Json::object();
@@ -57,17 +74,30 @@ fn entry(client: Client, target: &Target, context: &Context) -> Json {
                 entry.push("type", "stdio");
             }
             entry.push("command", &command.program);
-            entry.push("args", command.args.clone());
+            let args = if keep_secrets { command.words() } else { command.shown() };
+            entry.push("args", args[1..].to_vec());
             let mut env = Json::object();
+            let mut passed_on = Vec::new();
             for (name, value) in command.env.iter().chain(&context.env) {
-                env.push(name, value);
+                if keep_secrets || !argv::is_telling(name) {
+                    env.push(name, value);
+                } else if client == Client::Codex {
+                    passed_on.push(name.as_str());
+                } else {
+                    let value = reference(client, name).unwrap_or_else(|| redact::MARK.into());
+                    env.push(name, value);
+                }
+            }
+            if !passed_on.is_empty() {
+                // Variables that Codex hands on from its own environment.
+                entry.push("env_vars", passed_on);
             }
             if !env.members().is_empty() {
                 entry.push("env", env);
             }
             entry
         }
-        Target::Url(url) => http_entry(client, &url.to_string(), context),
+        Target::Url(url) => http_entry(client, &argv::address(&url.to_string()), context),
         Target::File(_) => Json::object(),
     }
 }

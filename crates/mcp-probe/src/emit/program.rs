@@ -17,6 +17,7 @@ pub fn program(
     target: &Target,
     surface: &Surface,
     context: &Context,
+    keep_secrets: bool,
 ) -> Result<String, String> {
     let template = match language {
         "python" => PYTHON,
@@ -32,9 +33,7 @@ pub fn program(
     }
     let place = match target {
         Target::Stdio(command) => {
-            let mut words = vec![command.program.clone()];
-            words.extend(command.args.iter().cloned());
-            obj! { "command": words }
+            obj! { "command": if keep_secrets { command.words() } else { command.shown() } }
         }
         Target::Url(url) if !url.scheme.is_ws() => obj! { "url": url.to_string() },
         _ => return Err("programs are written for stdio and Streamable HTTP".into()),
@@ -48,8 +47,11 @@ pub fn program(
     let modern = surface.text("era") == Era::Modern.name();
     let tools: Vec<&str> = surface.tools().map(|tool| tool.name()).collect();
     let headers = context.headers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
-    let literal =
-        |value: &Json| if language == "python" { python(value) } else { value.to_string() };
+    let template = match headers.is_empty() {
+        true => &without_line(template, "@HEADERS@"),
+        false => template,
+    };
+    let literal = |value: &Json| if language == "python" { python(value) } else { quoted(value) };
     Ok(template
         .replace("@SERVER@", &comment(&surface.server()))
         .replace("@TOOLS@", &comment(&tools.join(", ")))
@@ -62,12 +64,24 @@ pub fn program(
         .replace("@ARGUMENTS@", &literal(&arguments)))
 }
 
+/// A template without the line that has nothing to say.
+fn without_line(template: &str, mark: &str) -> String {
+    let lines = template.split_inclusive('\n').filter(|line| !line.contains(mark));
+    lines.collect()
+}
+
 /// A foreign text that must not leave its comment.
 fn comment(text: &str) -> String {
-    let plain = |c: char| if c.is_control() || c == '*' || c == '@' { ' ' } else { c };
+    let odd = |c: char| c.is_control() || crate::screen::is_steering(c) || c == '*' || c == '@';
+    let plain = |c: char| if odd(c) { ' ' } else { c };
     crate::client::clip(&text.chars().map(plain).collect::<String>(), 400)
         .replace("\"\"\"", "'''")
         .replace('\\', "/")
+}
+
+/// JSON as a literal of JavaScript, without characters that steer a terminal.
+fn quoted(value: &Json) -> String {
+    crate::screen::escape_json(&value.to_string())
 }
 
 /// JSON as a Python literal.
@@ -81,9 +95,19 @@ fn python(value: &Json) -> String {
         }
         Json::Object(members) => {
             let pair = |(name, value): &(crate::json::Text, Json)| {
-                format!("{}: {}", Json::from(name.as_str()), python(value))
+                format!("{}: {}", python(&Json::from(name.as_str())), python(value))
             };
             format!("{{{}}}", members.iter().map(pair).collect::<Vec<_>>().join(", "))
+        }
+        Json::String(text) => {
+            // Python joins no halves of a surrogate pair.
+            let plain = Json::from(text.as_str()).to_string();
+            let steers = |c: char| crate::screen::visible(&c.to_string()) != c.to_string();
+            let shown = |c: char| match steers(c) {
+                true => format!("\\U{:08x}", u32::from(c)),
+                false => c.to_string(),
+            };
+            plain.chars().map(shown).collect()
         }
         _ => value.to_string(),
     }

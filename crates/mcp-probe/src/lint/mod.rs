@@ -19,7 +19,7 @@ pub struct Client {
 const STRICT_NAMES: &str = "name-characters";
 
 /// Clients and providers.
-pub const CLIENTS: [Client; 11] = [
+pub const CLIENTS: [Client; 15] = [
     Client {
         name: "claude-desktop",
         about: "Claude Desktop",
@@ -82,7 +82,14 @@ pub const CLIENTS: [Client; 11] = [
     Client {
         name: "vertex",
         about: "Vertex AI",
-        rules: &["name-64", "root-union", "references", "type-lists", "missing-type"],
+        rules: &[
+            "name-64",
+            "root-union",
+            "references",
+            "type-lists",
+            "missing-type",
+            "empty-properties",
+        ],
     },
     Client {
         name: "gemini",
@@ -94,6 +101,48 @@ pub const CLIENTS: [Client; 11] = [
             "missing-type",
             "array-items",
             "object-properties",
+            "empty-properties",
+        ],
+    },
+    Client {
+        name: "windsurf",
+        about: "Windsurf",
+        rules: &["dot-in-name", STRICT_NAMES, "name-64", "tools-100", "output-object", "list-size"],
+    },
+    Client {
+        name: "cline",
+        about: "Cline",
+        rules: &[
+            "dot-in-name",
+            STRICT_NAMES,
+            "name-64",
+            "root-union",
+            "output-object",
+            "list-size",
+        ],
+    },
+    Client {
+        name: "continue",
+        about: "Continue",
+        rules: &[
+            "dot-in-name",
+            STRICT_NAMES,
+            "name-64",
+            "root-union",
+            "output-object",
+            "list-size",
+        ],
+    },
+    Client {
+        name: "zed",
+        about: "Zed",
+        rules: &[
+            "dot-in-name",
+            STRICT_NAMES,
+            "name-64",
+            "root-union",
+            "output-object",
+            "list-size",
         ],
     },
 ];
@@ -107,7 +156,7 @@ struct Subject<'a> {
 type Check = fn(&Subject<'_>, &Tool<'_>) -> Option<String>;
 
 /// Rules for single tools: name, severity, what is wrong, check.
-const TOOL_RULES: [(&str, Severity, &str, Check); 12] = [
+const TOOL_RULES: [(&str, Severity, &str, Check); 13] = [
     ("dot-in-name", Severity::High, "a dot in the name", dot),
     (STRICT_NAMES, Severity::High, "the name holds more than letters, digits, _ and -", characters),
     ("name-64", Severity::High, "the name is longer than 64 characters", |_, tool| {
@@ -136,8 +185,31 @@ const TOOL_RULES: [(&str, Severity, &str, Check); 12] = [
     ("missing-type", Severity::Medium, "parameters without a type", missing_type),
     ("array-items", Severity::High, "an array without items", array_items),
     ("object-properties", Severity::Medium, "an object without properties", object_properties),
+    (
+        "empty-properties",
+        Severity::Medium,
+        "an object whose properties are an empty list",
+        empty_properties,
+    ),
     ("output-object", Severity::Medium, "the output schema is not of type object", output_object),
 ];
+
+/// Rules for whole lists, with what is wrong.
+const LIST_RULES: [(&str, &str); 3] = [
+    ("list-size", "the tool list takes much of the model's attention"),
+    ("many-tools", "more than 128 tools"),
+    ("tools-100", "more than 100 tools"),
+];
+
+/// Every rule with what is wrong where it strikes.
+pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TOOL_RULES.iter().map(|(name, _, about, _)| (*name, *about)).chain(LIST_RULES)
+}
+
+/// What is wrong where a rule strikes.
+pub fn about(rule: &str) -> &'static str {
+    rules().find(|(name, _)| *name == rule).map_or("a client refuses the list", |(_, about)| about)
+}
 
 /// Findings for one client.
 pub fn lint(surface: &Surface, client: &Client, server_name: &str) -> Vec<Finding> {
@@ -174,13 +246,12 @@ fn list_rules(subject: &Subject<'_>, client: &Client) -> Vec<Finding> {
         );
         findings.push(finding.seen(format!("about {tokens} tokens for {} tools", tools.len())));
     }
-    if client.rules.contains(&"many-tools") && tools.len() > 128 {
-        let finding = Finding::new(
-            "many-tools",
-            Severity::High,
-            format!("{}: more than 128 tools", client.about),
-        );
-        findings.push(finding.seen(format!("{} tools", tools.len())));
+    for (rule, most) in [("many-tools", 128), ("tools-100", 100)] {
+        if client.rules.contains(&rule) && tools.len() > most {
+            let title = format!("{}: more than {most} tools", client.about);
+            let finding = Finding::new(rule, Severity::High, title);
+            findings.push(finding.seen(format!("{} tools", tools.len())));
+        }
     }
     findings
 }
@@ -279,6 +350,12 @@ fn object_properties(_: &Subject<'_>, tool: &Tool<'_>) -> Option<String> {
     places(input, |schema| {
         schema.text_at("type") == Some("object") && schema.get("properties").is_none()
     })
+}
+
+fn empty_properties(_: &Subject<'_>, tool: &Tool<'_>) -> Option<String> {
+    let empty = |list: &Json| list.is_object() && list.members().is_empty();
+    let input = resolve(tool.input(), tool.input());
+    places(input, |schema| schema.get("properties").is_some_and(empty))
 }
 
 fn output_object(_: &Subject<'_>, tool: &Tool<'_>) -> Option<String> {

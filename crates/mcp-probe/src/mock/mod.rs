@@ -1,6 +1,7 @@
 //! Servers to practise on: a good one, and one for every fault that the probe
 //! can find.
 
+mod escapes;
 mod faults;
 mod http;
 mod model;

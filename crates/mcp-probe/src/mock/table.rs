@@ -1,5 +1,6 @@
 //! The mock servers by name: each is the good one with exactly one fault.
 
+use super::escapes::escapes;
 use super::faults::{
     Act, answers_notifications, chatty_stderr, close_mid_message, crash_on_null, cut, dies,
     drifted, empty_tools, endless_pages, error_stderr, flapping, flood, good, invalid_utf8, late,
@@ -248,6 +249,7 @@ pub const MOCKS: &[Mock] = &[
         ..react("late", "takes three seconds to say that it has no prompts", "", late)
     },
     react("slow", "takes three seconds for its list and reports progress", "", slow),
+    react("escapes", "steers the terminal with every text it sends", "", escapes),
     react("chatty-stderr", "fills its error pipe before each answer", "", chatty_stderr),
     react(
         "odd-json",

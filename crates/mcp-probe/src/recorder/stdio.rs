@@ -5,7 +5,7 @@ use super::tap::{Tap, Totals};
 use crate::target::Command;
 use crate::trail::{Channel, Side, Trail};
 use bytes::Bytes;
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -44,7 +44,11 @@ pub async fn wrap(command: &Command, trail: Trail) -> Result<(i32, Totals), Stri
     let last = tap.clone();
     let errors = std::thread::spawn(move || {
         let file = std::fs::File::from(stderr);
-        pump(file, io::stderr(), &tap, Side::Server, Channel::Stderr);
+        // A client reads it as it is; a person's terminal is not the server's to steer.
+        match io::stderr().is_terminal() {
+            true => pump(file, ForPeople, &tap, Side::Server, Channel::Stderr),
+            false => pump(file, io::stderr(), &tap, Side::Server, Channel::Stderr),
+        }
     });
     let code = wait(&mut child).await;
     // What the command wrote before its end must still get through.
@@ -88,6 +92,21 @@ impl Write for Unbuffered {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// The error output where a person sits before it.
+struct ForPeople;
+
+impl Write for ForPeople {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = crate::screen::visible(&String::from_utf8_lossy(bytes));
+        io::stderr().write_all(text.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
     }
 }
 

@@ -187,6 +187,14 @@ pub const WRITES: Terms = &[
     "拉取", "刪除", "寫入", "書き込", "書く", "削除", "作成", "移動", "名前を変更", "編集", "保存", "上書き", "追記", "変更", "更新",
     "置換", "コピー", "ダウンロード", "展開", "解凍", "圧縮",
 ];
+/// Verbs that leave no doubt that something is changed; one adds numbers, too.
+pub const CHANGES: Terms = &[
+    "write", "delete", "remove", "overwrite", "rename", "erase", "drop", "kill", "install", "push",
+    "commit", "save", "edit", "move", "modify", "truncate", "uninstall", "purge", "wipe", "deploy",
+    "borra*", "elimina*", "escrib*", "guarda*", "modifica*", "renombra*", "losch*", "schreib*",
+    "speicher*", "uberschreib*", "umbenenn*", "删除", "写入", "修改", "重命名", "覆盖", "安装",
+    "削除", "書き込", "上書き", "保存",
+];
 /// Verbs that only look.
 pub const READS: Terms = &[
     "read", "reads", "list", "lists", "get", "gets", "show", "shows", "view", "views", "search",

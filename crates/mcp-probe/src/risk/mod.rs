@@ -14,7 +14,7 @@ use crate::finding::{Finding, Severity};
 use crate::json::Json;
 use crate::schema::{Parameter, foreign_references};
 use crate::surface::{LISTS, Surface, Tool};
-use lexicon::{RUNS, SHELL, WRITES};
+use lexicon::{CHANGES, RUNS, SHELL};
 pub use roles::Role;
 use roles::{Effect, Reading};
 pub use rules::RULES;
@@ -29,6 +29,11 @@ pub fn text_signs(text: &str) -> Vec<&'static str> {
 /// What a parameter of a tool lets a caller choose, if that is risky.
 pub fn risky_parameter(tool: &Tool<'_>, parameter: &Parameter) -> Option<Role> {
     Reading::of(tool).roles(parameter).into_iter().find(|role| *role != Role::Secret)
+}
+
+/// Everything that a parameter of a tool lets a caller choose.
+pub fn roles_of(tool: &Tool<'_>, parameter: &Parameter) -> Vec<Role> {
+    Reading::of(tool).roles(parameter)
 }
 
 struct Facts<'a> {
@@ -226,8 +231,9 @@ fn hints(facts: &Facts<'_>) -> Option<Finding> {
     if facts.tool.is_read_only() {
         let finding =
             facts.finding("false-read-only", Severity::Medium, "it says that it only reads");
-        let verb =
-            || facts.reading.name.find(WRITES).map(|word| format!("the word {word:?} in its name"));
+        let verb = || {
+            facts.reading.name.find(CHANGES).map(|word| format!("the word {word:?} in its name"))
+        };
         let writes = facts.reading.effect() == Effect::Writes;
         let seen = writes.then(verb).flatten().or_else(|| facts.with(Role::Command));
         return seen.map(|seen| finding.seen(seen));

@@ -208,7 +208,10 @@ impl<'a> Reading<'a> {
         if runs && name.has(&["cwd", "workdir", "dir", "directory", "directorio", "folder"]) {
             return false;
         }
-        if names_path(&parameter.name, name) {
+        // Deep inside other things a path may be one of types, menus or modules.
+        let nested = parameter.path.contains('.') && name.last() == "path";
+        let of_files = self.name.has(FILES) || self.opening.has(FILES) || about.has(FILES);
+        if names_path(&parameter.name, name) && (!nested || of_files) {
             return true;
         }
         if about.has(PATH_PHRASES) {
@@ -339,6 +342,20 @@ impl<'a> Reading<'a> {
 /// Verbs that give something back as often as they write it down.
 const EITHER_WAY: super::lexicon::Terms =
     &["export", "exports", "generate", "generates", "format", "sort"];
+/// Things of a file system.
+const FILES: super::lexicon::Terms = &[
+    "file",
+    "directory",
+    "folder",
+    "archivo",
+    "carpeta",
+    "datei*",
+    "ordner",
+    "文件",
+    "目录",
+    "ファイル",
+    "フォルダ",
+];
 /// Verbs around shells that run nothing.
 const READS_OF_SHELLS: super::lexicon::Terms =
     &["list", "read", "get", "history", "clear", "kill", "stop", "terminate", "lint", "format"];

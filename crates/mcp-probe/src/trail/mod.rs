@@ -2,6 +2,7 @@
 //! here, kept in memory for evidence within bounds, and written to a file when
 //! one was asked for.
 
+pub mod argv;
 mod clock;
 mod entry;
 mod reader;

@@ -3,7 +3,13 @@
 use super::entry::Entry;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// A file that only its owner reads: what crosses a wire is nobody else's business.
+fn private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
 
 /// Writes lines and starts a new file when the current one is full.
 #[derive(Debug)]
@@ -17,7 +23,7 @@ pub struct Writer {
 impl Writer {
     /// Opens a file for appending.
     pub fn open(path: &Path, rotate_at: Option<u64>) -> io::Result<Writer> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let file = private(path)?;
         let size = file.metadata()?.len();
         Ok(Writer { path: path.to_path_buf(), file, size, rotate_at })
     }
@@ -46,7 +52,7 @@ impl Writer {
         if let Some(free) = free {
             std::fs::rename(&self.path, free)?;
         }
-        self.file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+        self.file = private(&self.path)?;
         self.size = 0;
         Ok(())
     }

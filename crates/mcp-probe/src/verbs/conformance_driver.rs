@@ -25,14 +25,16 @@ pub async fn run(args: &DriverArgs, run: &Run) -> Result<Exit, Failure> {
         .items
         .into_iter()
         .partition(|tool| session.peer.era == Era::Legacy || header_rules(tool).is_ok());
-    bad.iter().for_each(|tool| eprintln!("left out: {}", tool.text_at("name").unwrap_or_default()));
+    bad.iter().for_each(|tool| {
+        eprintln!("left out: {}", crate::screen::visible(tool.text_at("name").unwrap_or_default()))
+    });
     session.peer.mirror(&tools);
     for (name, arguments) in calls(&scenario, &tools)? {
         let exchange = session
             .peer
             .request("tools/call", obj! { "name": &name, "arguments": arguments })
             .await;
-        eprintln!("{name}: {}", exchange.describe());
+        eprintln!("{name}: {}", crate::screen::visible(&exchange.describe()));
     }
     others(&mut session, &scenario).await;
     session.close().await;

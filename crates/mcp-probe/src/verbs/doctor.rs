@@ -21,7 +21,7 @@ pub async fn run(args: &DoctorArgs, run: &Run) -> Result<Exit, Failure> {
     let bar = progress(targets.len() as u64, "servers");
     let mut all = Vec::new();
     for named in &targets {
-        run.context.trail.start(named.target.to_json());
+        run.begin(named);
         all.push((named, diagnose(args, run, named).await?));
         bar.inc(1);
     }

@@ -19,7 +19,13 @@ pub async fn run(args: &EmitArgs, run: &Run) -> Result<Exit, Failure> {
         if let Target::File(_) = target {
             return Err("the file does not say of which server it is".into());
         }
-        run.emit(&config(client, &args.name, &target, &run.context))?;
+        run.emit(&config(
+            client,
+            &args.name,
+            &target,
+            &run.context_for(&named),
+            run.common.keep_secrets,
+        ))?;
         return Ok(Exit::Fine);
     }
     let named = run.target(&args.at)?;
@@ -31,7 +37,8 @@ pub async fn run(args: &EmitArgs, run: &Run) -> Result<Exit, Failure> {
         ),
     };
     let surface = surfaces.first().ok_or("nothing is known of the server")?;
-    let text = program(&args.what, &target, surface, &run.context)?;
+    let text =
+        program(&args.what, &target, surface, &run.context_for(&named), run.common.keep_secrets)?;
     run.emit(&text)?;
     Ok(Exit::Fine)
 }

@@ -41,9 +41,7 @@ pub async fn run(args: &ExplainArgs, run: &Run) -> Result<Exit, Failure> {
     let recording = read_recording(&args.recording)?
         .ok_or(format!("{} is no recording", args.recording.display()))?;
     let named = if args.at.target.is_empty() && args.at.config.is_none() {
-        let target = Target::from_json(&recording.target)
-            .ok_or("the recording does not say of which server it is; name a target")?;
-        Named { name: target.describe(), target, headers: Vec::new() }
+        run.recorded_target(&recording.target)?
     } else {
         run.target(&args.at)?
     };

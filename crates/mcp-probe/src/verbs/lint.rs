@@ -39,7 +39,8 @@ pub async fn run(args: &LintArgs, run: &Run) -> Result<Exit, Failure> {
     Ok(Exit::found(all.iter().any(|(_, findings)| Exit::of(findings) == Exit::Findings)))
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static Client>, Failure> {
+/// The clients of those names, all if none is named.
+pub fn chosen(names: &[String]) -> Result<Vec<&'static Client>, Failure> {
     if names.is_empty() {
         return Ok(CLIENTS.iter().collect());
     }

@@ -2,6 +2,7 @@
 
 mod audit_log;
 mod call;
+mod check;
 mod conformance_driver;
 mod diff;
 mod doctor;
@@ -28,6 +29,7 @@ pub async fn run(verb: Verb, run: &Run) -> Result<Exit, Failure> {
         Verb::AuditLog(args) => audit_log::run(&args, run),
         Verb::Doctor(args) => doctor::run(&args, run).await,
         Verb::Scan(args) => scan::run(&args, run).await,
+        Verb::Check(args) => check::run(&args, run).await,
         Verb::Lint(args) => lint::run(&args, run).await,
         Verb::Errors(args) => errors::run(&args, run).await,
         Verb::Report(args) => report::run(args, run).await,

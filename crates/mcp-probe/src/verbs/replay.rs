@@ -9,7 +9,7 @@ use crate::mock::{Act, Manner, serve_http_with};
 use crate::obj;
 use crate::run::{Exit, Failure, Run};
 use crate::screen::{count, progress};
-use crate::target::{Named, Target};
+use crate::target::Named;
 use crate::trail::{Channel, Entry, Recording, Side, read_recording, redact};
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
@@ -33,9 +33,7 @@ fn target(args: &ReplayArgs, run: &Run, recording: &Recording) -> Result<Named, 
     if !args.at.target.is_empty() || args.at.config.is_some() {
         return run.target(&args.at);
     }
-    let target = Target::from_json(&recording.target);
-    let target = target.ok_or("the recording does not say of which server it is; name a target")?;
-    Ok(Named { name: target.describe(), target, headers: Vec::new() })
+    run.recorded_target(&recording.target)
 }
 
 struct Step {
@@ -306,7 +304,7 @@ impl Memory {
             None => {
                 eprintln!(
                     "mcp-probe: unmatched: {}",
-                    crate::client::clip(&message.to_string(), 300)
+                    crate::screen::visible(&crate::client::clip(&message.to_string(), 300))
                 );
                 let error = obj! { "code": -32601, "message": format!("the recording has no answer to this {method}") };
                 Some(obj! { "jsonrpc": "2.0", "id": id.clone(), "error": error }.to_string().into())

@@ -40,7 +40,7 @@ async fn many(args: &ReportArgs, run: &Run, depth: Depth) -> Result<Exit, Failur
     let mut rows = Vec::new();
     let (mut bad, mut reached) = (0, 0);
     for named in &targets {
-        run.context.trail.start(named.target.to_json());
+        run.begin(named);
         let outcome = survey(&named.target, &run.context_for(named), depth).await;
         reached += usize::from(outcome.is_ok());
         bad += outcome.as_ref().map_or(1, |surfaces| usize::from(faults(surfaces) > 0));

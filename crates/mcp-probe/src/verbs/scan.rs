@@ -8,11 +8,12 @@ use crate::finding::{Finding, Severity, sort, worst};
 use crate::http::{Scheme, Url};
 use crate::json::Json;
 use crate::obj;
+use crate::place::Place;
 use crate::risk::measure::{Score, measure};
 use crate::risk::surface_risks;
 use crate::run::{Exit, Failure, Run};
 use crate::sarif;
-use crate::screen::{count, progress};
+use crate::screen::{count, progress, visible};
 use crate::surface::Surface;
 use crate::survey::{Depth, survey};
 use crate::target::{Named, Target};
@@ -27,9 +28,9 @@ pub async fn run(args: &ScanArgs, run: &Run) -> Result<Exit, Failure> {
     let mut all = Vec::new();
     let mut unreached = Vec::new();
     for named in &targets {
-        run.context.trail.start(named.target.to_json());
+        run.begin(named);
         match examine(args, run, named).await {
-            Ok(findings) => all.push((crate::trail::redact::path(&named.name), findings)),
+            Ok(findings) => all.push((named.name.clone(), findings)),
             Err(error) => unreached.push(format!("{}: {error}", named.name)),
         }
         bar.inc(1);
@@ -38,29 +39,21 @@ pub async fn run(args: &ScanArgs, run: &Run) -> Result<Exit, Failure> {
     if all.is_empty() {
         return Err(unreached.join("; "));
     }
-    unreached.iter().for_each(|line| eprintln!("mcp-probe: not scanned: {line}"));
+    unreached.iter().for_each(|line| eprintln!("mcp-probe: not scanned: {}", visible(line)));
     let failed =
         all.iter().any(|(_, findings)| worst(findings).is_some_and(|worst| worst >= args.fail_on));
-    show(args, run, &all)?;
+    let place = |named: &Named| {
+        (named.name.clone(), Place::of(args.at.config.as_deref(), &named.name, &named.target))
+    };
+    let places: Vec<_> = targets.iter().map(place).collect();
+    show(args, run, &all, &places)?;
     Ok(Exit::found(failed || !unreached.is_empty()))
 }
 
 async fn examine(args: &ScanArgs, run: &Run, named: &Named) -> Result<Vec<Finding>, Failure> {
     let context = run.context_for(named);
     let surfaces = survey(&named.target, &context, Depth { repeat: 1, timings: false }).await?;
-    let mut findings: Vec<Finding> = Vec::new();
-    for finding in surfaces.iter().flat_map(surface_risks) {
-        // Two eras of one server mostly show the same.
-        if !findings.contains(&finding) {
-            findings.push(finding);
-        }
-    }
-    if let Target::Url(url) = &named.target
-        && !url.scheme.is_ws()
-        && surfaces.iter().any(|surface| surface.text("transport") == "streamable-http")
-    {
-        findings.extend(listener(url, &context).await);
-    }
+    let mut findings = judge(&surfaces, &named.target, &context).await;
     if args.active {
         let surface: &Surface = surfaces.last().ok_or("nothing to test")?;
         let options = active::Options { allow_writes: args.allow_writes, root: args.root.clone() };
@@ -68,6 +61,24 @@ async fn examine(args: &ScanArgs, run: &Run, named: &Named) -> Result<Vec<Findin
     }
     sort(&mut findings);
     Ok(findings)
+}
+
+/// What the surfaces of a target show, and what its listener lets in.
+pub async fn judge(surfaces: &[Surface], target: &Target, context: &Context) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for finding in surfaces.iter().flat_map(surface_risks) {
+        // Two eras of one server mostly show the same.
+        if !findings.contains(&finding) {
+            findings.push(finding);
+        }
+    }
+    if let Target::Url(url) = target
+        && !url.scheme.is_ws()
+        && surfaces.iter().any(|surface| surface.text("transport") == "streamable-http")
+    {
+        findings.extend(listener(url, context).await);
+    }
+    findings
 }
 
 /// Precision and recall of the rules on tools that were labelled by hand.
@@ -153,10 +164,25 @@ async fn listener(url: &Url, context: &Context) -> Vec<Finding> {
     findings
 }
 
-fn show(args: &ScanArgs, run: &Run, all: &[(String, Vec<Finding>)]) -> Result<(), Failure> {
+fn show(
+    args: &ScanArgs,
+    run: &Run,
+    all: &[(String, Vec<Finding>)],
+    places: &[(String, Option<Place>)],
+) -> Result<(), Failure> {
     let format = if run.common.json { Format::Json } else { args.format };
     match format {
-        Format::Sarif => run.emit_json(&sarif::log(all)),
+        Format::Sarif => {
+            let target = |(name, findings): &(String, Vec<Finding>)| sarif::Target {
+                name: name.clone(),
+                place: places
+                    .iter()
+                    .find(|(known, _)| known == name)
+                    .and_then(|(_, at)| at.clone()),
+                findings: findings.clone(),
+            };
+            run.emit_json(&sarif::log(&all.iter().map(target).collect::<Vec<_>>()))
+        }
         Format::Json => {
             let one = |(name, findings): &(String, Vec<Finding>)| {
                 obj! { "target": name, "findings": crate::finding::to_json(findings) }

@@ -12,6 +12,7 @@ mod lint;
 mod measured;
 mod mock;
 mod page;
+mod private;
 mod real;
 mod record;
 mod replay;

@@ -107,7 +107,9 @@ fn drift_fails() {
     assert_eq!(ran.code, 1);
     let drift = ran.json()["drift"].to_string();
     assert!(
-        drift.contains("run_command") && drift.contains("gone") && drift.contains("changed"),
+        drift.contains("run_command")
+            && drift.contains("gone")
+            && drift.contains("the tool is new"),
         "{drift}"
     );
     let served = Served::mock("good");
