@@ -64,7 +64,7 @@ fn line_of(text: &str, name: &str) -> usize {
         line.find(&quoted).is_some_and(|at| line[at + quoted.len()..].trim_start().starts_with(':'))
     };
     let lines: Vec<&str> = text.lines().collect();
-    let found = lines.iter().position(|line| member(&line));
+    let found = lines.iter().position(member);
     let found = found.or_else(|| lines.iter().position(|line| line.contains(own)));
     found.map_or(1, |at| at + 1)
 }

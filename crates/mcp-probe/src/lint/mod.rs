@@ -1,10 +1,12 @@
 //! Will a tool list survive a client? One rule for each restriction that a
 //! client or the model provider behind it really has.
 
+use crate::conform::{Clients, check_result};
 use crate::finding::{Finding, Severity};
 use crate::json::Json;
+use crate::obj;
 use crate::schema::resolve;
-use crate::surface::{Surface, Tool};
+use crate::surface::{LISTS, Surface, Tool};
 
 /// What is known about a client.
 pub struct Client {
@@ -19,11 +21,14 @@ pub struct Client {
 const STRICT_NAMES: &str = "name-characters";
 
 /// Clients and providers.
-pub const CLIENTS: [Client; 15] = [
+pub const CLIENTS: [Client; 17] = [
+    Client { name: "python-sdk", about: "official Python SDK", rules: &["sdk-python"] },
+    Client { name: "typescript-sdk", about: "official TypeScript SDK", rules: &["sdk-typescript"] },
     Client {
         name: "claude-desktop",
         about: "Claude Desktop",
         rules: &[
+            "sdk-typescript",
             "dot-in-name",
             STRICT_NAMES,
             "name-64",
@@ -35,7 +40,14 @@ pub const CLIENTS: [Client; 15] = [
     Client {
         name: "claude-code",
         about: "Claude Code",
-        rules: &[STRICT_NAMES, "name-64-prefixed", "root-union", "output-object", "list-size"],
+        rules: &[
+            "sdk-typescript",
+            STRICT_NAMES,
+            "name-64-prefixed",
+            "root-union",
+            "output-object",
+            "list-size",
+        ],
     },
     Client {
         name: "copilot-cli",
@@ -50,7 +62,14 @@ pub const CLIENTS: [Client; 15] = [
     Client {
         name: "cursor",
         about: "Cursor",
-        rules: &["dot-in-name", STRICT_NAMES, "name-60-with-server", "output-object", "list-size"],
+        rules: &[
+            "sdk-typescript",
+            "dot-in-name",
+            STRICT_NAMES,
+            "name-60-with-server",
+            "output-object",
+            "list-size",
+        ],
     },
     Client {
         name: "vscode",
@@ -113,6 +132,7 @@ pub const CLIENTS: [Client; 15] = [
         name: "cline",
         about: "Cline",
         rules: &[
+            "sdk-typescript",
             "dot-in-name",
             STRICT_NAMES,
             "name-64",
@@ -125,6 +145,7 @@ pub const CLIENTS: [Client; 15] = [
         name: "continue",
         about: "Continue",
         rules: &[
+            "sdk-typescript",
             "dot-in-name",
             STRICT_NAMES,
             "name-64",
@@ -195,7 +216,9 @@ const TOOL_RULES: [(&str, Severity, &str, Check); 13] = [
 ];
 
 /// Rules for whole lists, with what is wrong.
-const LIST_RULES: [(&str, &str); 3] = [
+const LIST_RULES: [(&str, &str); 5] = [
+    ("sdk-python", "the official Python SDK refuses the whole list"),
+    ("sdk-typescript", "the official TypeScript SDK refuses the whole list"),
     ("list-size", "the tool list takes much of the model's attention"),
     ("many-tools", "more than 128 tools"),
     ("tools-100", "more than 100 tools"),
@@ -246,6 +269,11 @@ fn list_rules(subject: &Subject<'_>, client: &Client) -> Vec<Finding> {
         );
         findings.push(finding.seen(format!("about {tokens} tokens for {} tools", tools.len())));
     }
+    for (rule, refuses) in SDKS {
+        if client.rules.contains(&rule) {
+            findings.extend(refused(subject.surface, client, rule, refuses));
+        }
+    }
     for (rule, most) in [("many-tools", 128), ("tools-100", 100)] {
         if client.rules.contains(&rule) && tools.len() > most {
             let title = format!("{}: more than {most} tools", client.about);
@@ -254,6 +282,43 @@ fn list_rules(subject: &Subject<'_>, client: &Client) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether one of them refuses.
+type Refuses = fn(Clients) -> bool;
+
+/// The official clients that check what they are given, and whether one refuses.
+const SDKS: [(&str, Refuses); 2] =
+    [("sdk-python", |who| who.python), ("sdk-typescript", |who| who.typescript)];
+
+/// What in the lists makes an official client refuse them as a whole.
+fn refused(
+    surface: &Surface,
+    client: &Client,
+    rule: &'static str,
+    refuses: Refuses,
+) -> Option<Finding> {
+    const SHOWN: usize = 8;
+    let mut seen = Vec::new();
+    for (method, member, _) in LISTS {
+        let items = surface.list(member).to_vec();
+        // The rest of the answer is not kept; it is as it should be here.
+        let answer = obj! { "resultType": "complete", "ttlMs": 0, "cacheScope": "private" };
+        let answer = answer.with(member, Json::Array(items));
+        for fault in check_result(method, surface.text("version"), &answer) {
+            if fault.path.starts_with(&format!("/{member}/")) && refuses(fault.refused_by) {
+                seen.push(format!("{} {}", fault.path, fault.what));
+            }
+        }
+    }
+    let more = seen.len().saturating_sub(SHOWN);
+    seen.truncate(SHOWN);
+    if more > 0 {
+        seen.push(format!("and {more} more"));
+    }
+    let title = format!("{}: the whole list is refused", client.about);
+    let finding = Finding::new(rule, Severity::High, title);
+    (!seen.is_empty()).then(|| finding.seen_all(seen))
 }
 
 fn dot(_: &Subject<'_>, tool: &Tool<'_>) -> Option<String> {

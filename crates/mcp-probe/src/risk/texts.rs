@@ -219,10 +219,13 @@ fn decoded(text: &str) -> Vec<String> {
     runs.take(50).filter_map(decode).collect()
 }
 
+/// Whether a character is of a kind.
+type Test = fn(char) -> bool;
+
 /// Signs of characters that people do not see, or that deceive them.
 pub fn hidden(text: &str) -> Vec<&'static str> {
     let any = |test: fn(char) -> bool| text.chars().any(test);
-    let tests: [(fn(char) -> bool, &str); 5] = [
+    let tests: [(Test, &str); 5] = [
         (|c| ('\u{e0000}'..='\u{e007f}').contains(&c), "invisible tag characters"),
         (
             |c| {

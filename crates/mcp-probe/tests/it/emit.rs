@@ -75,3 +75,42 @@ fn the_python_program_runs() {
 fn the_typescript_program_runs() {
     runs("typescript", "node", "client.mjs");
 }
+
+#[test]
+fn programs_end_a_server_that_does_not_end_itself() {
+    for (language, interpreter) in [("python", "python3"), ("typescript", "node")] {
+        if run(Command::new(interpreter).arg("--version")).code != 0 {
+            println!("skipped: no {interpreter}");
+            continue;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        // It stays when its input ends.
+        let server = format!("'{PROBE}' mock good; exec sleep 97531");
+        let text = probe(&["emit", language, "stdio", "--", "sh", "-c", &server]).out;
+        assert!(!text.contains("Headers that were in use"), "no headers, no line about them");
+        let path = dir.path().join("client.mjs");
+        std::fs::write(&path, text).unwrap();
+        let ran = run(Command::new(interpreter).arg(&path));
+        assert_eq!(ran.code, 0, "{language}: {}{}", ran.out, ran.err);
+        assert!(ran.took.as_secs() < 60, "{language}: {:?}", ran.took);
+        let left = run(Command::new("pgrep").args(["-f", "sleep 97531"]));
+        assert!(left.out.trim().is_empty(), "{language} leaves its server behind");
+    }
+}
+
+#[test]
+fn variables_with_secrets_are_named_in_each_clients_form() {
+    for (client, form) in [
+        ("claude-code", "${API_KEY}"),
+        ("gemini", "${API_KEY}"),
+        ("cursor", "${env:API_KEY}"),
+        ("vscode", "${env:API_KEY}"),
+        ("claude-desktop", "[redacted]"),
+        ("codex", "env_vars = [\"API_KEY\"]"),
+    ] {
+        let ran = against("good", &["emit", client, "--env", "API_KEY=hunter2"]);
+        assert!(ran.out.contains(form) && !ran.out.contains("hunter2"), "{client}: {}", ran.out);
+        let ran = against("good", &["emit", client, "--env", "API_KEY=hunter2", "--keep-secrets"]);
+        assert!(ran.out.contains("hunter2"), "{client}: {}", ran.out);
+    }
+}

@@ -18,6 +18,10 @@ fn each_client_has_its_restrictions() {
         ("bedrock", &["root-union"]),
         ("vertex", &["root-union", "references"]),
         ("gemini", &["references", "type-lists", "missing-type", "array-items"]),
+        ("windsurf", &["dot-in-name", "name-64"]),
+        ("cline", &["root-union"]),
+        ("continue", &["root-union"]),
+        ("zed", &["name-64"]),
         ("vscode", &["array-items"]),
     ] {
         let ran = against("odd-names", &["lint", "--json", "--client", client]);
@@ -37,4 +41,12 @@ fn a_plain_list_survives_everywhere() {
     assert!(probe(&["lint", "--client", "list"]).out.contains("Cursor"));
     let long = "n".repeat(58);
     assert_eq!(against("good", &["lint", "--client", "cursor", "--server-name", &long]).code, 1);
+}
+
+#[test]
+fn empty_properties_are_refused_by_gemini() {
+    let ran = against("risky", &["lint", "--json", "--client", "gemini"]);
+    assert!(ran.rules().contains(&"empty-properties".to_string()), "{}", ran.out);
+    let ran = against("risky", &["lint", "--json", "--client", "openai"]);
+    assert!(!ran.rules().contains(&"empty-properties".to_string()), "{}", ran.out);
 }

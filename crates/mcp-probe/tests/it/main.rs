@@ -2,6 +2,7 @@
 //! raw sockets.
 
 mod bridge;
+mod check;
 mod doctor;
 mod emit;
 mod errors;
