@@ -115,3 +115,7 @@ pub fn recorded(path: &std::path::Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).expect("the recording is there");
     text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
 }
+
+/// Verbs that look at a whole server.
+pub const HOSTILE_VERBS: [&[&str]; 4] =
+    [&["report"], &["scan"], &["lock"], &["errors", "--allow-writes", "--most", "6"]];

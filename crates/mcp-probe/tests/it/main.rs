@@ -12,6 +12,7 @@ mod hostile;
 mod lint;
 mod measured;
 mod mock;
+mod odd;
 mod page;
 mod private;
 mod real;
