@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Mutex;
 
 /// One oddity each; the rest is a good server.
-const SERVER: &str = r#"
+const SERVER: &str = r##"
 import json, sys
 mode = sys.argv[1]
 deep = {}
@@ -51,15 +51,40 @@ for line in sys.stdin:
         e = {"code": "many", "message": ["no"]} if mode == "error-odd" else {"code": -32601, "message": "no"}
         print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "error": e}), flush=True); continue
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
-"#;
+"##;
 
 const MODES: [&str; 31] = [
-    "name-number", "name-null", "name-empty", "name-long", "description-number",
-    "description-list", "schema-list", "schema-true", "properties-list", "property-text",
-    "required-text", "type-number", "deep", "circle", "enum-object", "pattern-broken",
-    "least-huge", "annotations-text", "output-text", "tools-object", "tools-mixed", "info-text",
-    "capabilities-list", "instructions-number", "version-number", "greeting-list",
-    "cursor-number", "result-text", "content-text", "content-none", "content-odd",
+    "name-number",
+    "name-null",
+    "name-empty",
+    "name-long",
+    "description-number",
+    "description-list",
+    "schema-list",
+    "schema-true",
+    "properties-list",
+    "property-text",
+    "required-text",
+    "type-number",
+    "deep",
+    "circle",
+    "enum-object",
+    "pattern-broken",
+    "least-huge",
+    "annotations-text",
+    "output-text",
+    "tools-object",
+    "tools-mixed",
+    "info-text",
+    "capabilities-list",
+    "instructions-number",
+    "version-number",
+    "greeting-list",
+    "cursor-number",
+    "result-text",
+    "content-text",
+    "content-none",
+    "content-odd",
 ];
 
 fn verdict(what: &str, ran: &Ran) {
@@ -106,7 +131,8 @@ fn odd_shapes_end_in_a_verdict() {
     std::fs::write(&path, SERVER).unwrap();
     let path = path.to_str().unwrap();
     let all = MODES.iter().chain(&["error-odd"]);
-    let jobs = all.flat_map(|mode| HOSTILE_VERBS.iter().map(move |verb| job(verb, &["python3", path, mode])));
+    let jobs = all
+        .flat_map(|mode| HOSTILE_VERBS.iter().map(move |verb| job(verb, &["python3", path, mode])));
     side_by_side(jobs.collect());
 }
 
@@ -114,6 +140,7 @@ fn odd_shapes_end_in_a_verdict() {
 fn servers_that_mean_harm_end_in_a_verdict_under_every_verb() {
     let own = crate::harness::PROBE;
     let harm = HOSTILE.iter().map(|(mock, _)| *mock).filter(|mock| *mock != "long-line");
-    let jobs = harm.flat_map(|mock| HOSTILE_VERBS.iter().map(move |verb| job(verb, &[own, "mock", mock])));
+    let jobs =
+        harm.flat_map(|mock| HOSTILE_VERBS.iter().map(move |verb| job(verb, &[own, "mock", mock])));
     side_by_side(jobs.collect());
 }
