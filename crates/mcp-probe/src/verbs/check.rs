@@ -69,9 +69,11 @@ async fn examine_all(args: &CheckArgs, run: &Run, named: &Named, clients: &[&Cli
     let mut lint = Part { name: "lint", findings: Vec::new(), skipped: None };
     match &surfaces {
         Ok(surfaces) => {
-            match super::scan::judge(surfaces, &named.target, &context).await {
-                findings if args.no_scan => drop(findings),
-                findings => scan.findings = findings,
+            match args.no_scan {
+                true => scan.skipped = Some("left out by --no-scan".into()),
+                false => {
+                    scan.findings = super::scan::judge(surfaces, &named.target, &context).await
+                }
             }
             lint.findings = survives(surfaces, clients, !args.client.is_empty());
         }
@@ -103,6 +105,7 @@ fn survives(surfaces: &[Surface], clients: &[&Client], named: bool) -> Vec<Findi
         severity: Severity,
         clients: Vec<&'static str>,
         tools: Vec<String>,
+        seen: Vec<String>,
     }
     let name =
         surfaces.iter().find_map(|one| one.get("server")?.text_at("name").map(str::to_string));
@@ -117,6 +120,7 @@ fn survives(surfaces: &[Surface], clients: &[&Client], named: bool) -> Vec<Findi
                         severity: Severity::Info,
                         clients: Vec::new(),
                         tools: Vec::new(),
+                        seen: Vec::new(),
                     });
                     groups.len() - 1
                 });
@@ -124,6 +128,10 @@ fn survives(surfaces: &[Surface], clients: &[&Client], named: bool) -> Vec<Findi
             group.severity = group.severity.max(finding.severity);
             if !group.clients.contains(&client.about) {
                 group.clients.push(client.about);
+            }
+            // Where a list is refused as a whole, the place in it is the news.
+            if finding.place.is_none() && group.seen.is_empty() {
+                group.seen = finding.evidence.clone();
             }
             if let Some(tool) = finding.place.filter(|tool| !group.tools.contains(tool)) {
                 group.tools.push(tool);
@@ -142,7 +150,8 @@ fn survives(surfaces: &[Surface], clients: &[&Client], named: bool) -> Vec<Findi
         let more = group.tools.len().saturating_sub(shown.len());
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let finding = Finding::new(group.rule, severity, title)
-            .seen(format!("trouble for {}", group.clients.join(", ")));
+            .seen(format!("trouble for {}", group.clients.join(", ")))
+            .seen_all(group.seen);
         match shown.is_empty() {
             true => finding,
             false => finding.seen(format!("tools: {}{more}", shown.join(", "))),

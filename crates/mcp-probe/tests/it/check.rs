@@ -21,8 +21,12 @@ fn a_good_server_passes_and_a_risky_one_fails() {
 
 #[test]
 fn clients_count_only_when_they_are_named() {
-    assert_eq!(against("odd-names", &["check", "--no-scan"]).code, 0);
-    assert_eq!(against("odd-names", &["check", "--no-scan", "--client", "cursor"]).code, 1);
+    let dir = tempfile::tempdir().unwrap();
+    let dotted = json!([{"name": "files.read", "inputSchema": {"type": "object"}}]);
+    let path = saved(dir.path(), dotted);
+    let ran = probe(&["check", "--no-scan", &path]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert_eq!(probe(&["check", "--no-scan", "--client", "cursor", &path]).code, 1);
 }
 
 /// A saved report of the good mock with other tools.
