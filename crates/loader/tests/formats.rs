@@ -153,7 +153,7 @@ fn the_functions_that_code_may_call_are_numbered_by_their_names_or_from_the_firs
 fn headers_name_the_languages_of_further_processors() {
     // Machine, flags, wide, big.
     let machines = [
-        (4, 0, false, true, "68000:BE:32:default"),
+        (4, 0, false, true, "68000:BE:32:Coldfire"),
         (18, 0, false, true, "sparc:BE:32:default"),
         (43, 0, true, true, "sparc:BE:64:default"),
         (42, 0, false, true, "SuperH4:BE:32:default"),

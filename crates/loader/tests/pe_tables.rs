@@ -620,6 +620,23 @@ fn metadata_of_net_that_lead_nowhere_harm_nobody() {
 }
 
 #[test]
+fn a_section_over_another_one_is_in_a_space_of_its_own() {
+    let section = |name, address, bytes: u8| (name, address, 0x200, 0x200, vec![bytes; 0x200]);
+    let pe = Pe {
+        file_alignment: 0x200,
+        directories: Vec::new(),
+        sections: vec![section(".text", 0x1000, 1), section(".sbat", 0x1000, 2)],
+    };
+    let program =
+        load("test", "test", pe.build().into(), &LoadOptions::default()).expect("it loads");
+    let apart = program.memory.block_named(".sbat").expect("it is kept");
+    assert!(apart.is_overlay());
+    assert_eq!(apart.start.offset, BASE + 0x1000);
+    assert_eq!(program.memory.read_uint(apart.start, 1), Some(2));
+    assert_eq!(program.memory.read_uint(Address::ram(BASE + 0x1000), 1), Some(1));
+}
+
+#[test]
 fn sections_without_a_name_are_numbered() {
     let section = |name, address| (name, address, 0x10, 0x200, vec![0; 0x200]);
     let pe = Pe {

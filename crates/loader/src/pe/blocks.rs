@@ -1,8 +1,11 @@
 //! Memory blocks of a PE file: its headers, then its sections.
 
 use super::Loader;
-use program::{Address, BlockSource, MemoryBlock, Permissions};
+use program::{Address, AddressRange, BlockSource, MemoryBlock, Permissions, SpaceId};
 use std::sync::Arc;
+
+/// Sections kept in spaces of their own at most; no honest file has as many that overlap.
+const MOST_APART: usize = 256;
 
 impl Loader {
     pub(super) fn make_blocks(&mut self) {
@@ -67,14 +70,8 @@ impl Loader {
         permissions: Permissions,
     ) {
         let room = (self.mask - start.offset).saturating_add(1);
-        let after = self
-            .program
-            .memory
-            .blocks()
-            .iter()
-            .find(|b| b.start > start)
-            .map_or(u64::MAX, |b| b.start.offset - start.offset);
-        let length = length.min(room).min(after);
+        let length = length.min(room);
+        let place = self.free_place(name, start, length);
         let source = match bytes {
             Some((offset, length)) => BlockSource::Bytes {
                 bytes: Arc::clone(&self.file.bytes),
@@ -83,10 +80,27 @@ impl Loader {
             },
             None => BlockSource::Uninitialized,
         };
-        let mut block = MemoryBlock::new(name, start, length, source);
+        let mut block = MemoryBlock::new(name, place, length, source);
         block.permissions = permissions;
         if self.program.memory.add_block(block).is_err() {
             self.warn(format!("section {name} overlaps another one and was left out"));
         }
+    }
+
+    /// Where a section can be: its own place, or the same one of a space apart where something is
+    /// there already.
+    fn free_place(&mut self, name: &str, start: Address, length: u64) -> Address {
+        let Some(range) = AddressRange::with_length(start, length) else { return start };
+        if !self.program.memory.blocks().iter().any(|block| block.range().intersects(&range)) {
+            return start;
+        }
+        let blocks = self.program.memory.blocks().iter();
+        if blocks.filter(|block| block.is_overlay()).count() >= MOST_APART {
+            return start;
+        }
+        let apart = Arc::make_mut(&mut self.program.spaces).add_overlay(name, SpaceId::RAM);
+        let Some(apart) = apart else { return start };
+        self.warn(format!("section {name} overlaps another one and is in a space of its own"));
+        Address::new(apart, start.offset)
     }
 }
