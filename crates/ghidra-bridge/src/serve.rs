@@ -89,9 +89,11 @@ async fn serve_sockets(
 ) -> anyhow::Result<()> {
     let bound = Bound::take(config).await?;
     analyse_first(config, session, service).await;
+    // Before anybody can ask: whoever is served finds that analysis runs.
+    let analyses = begin_analysis(config, session);
     let running = bound.serve(config, service);
     announce(config, session, service, &running);
-    analyse_beside(config, session);
+    follow_beside(analyses, session);
     running.finish(service).await;
     Ok(())
 }
@@ -103,7 +105,7 @@ async fn serve_pipes(
 ) -> anyhow::Result<()> {
     if config.opening.file.is_some() {
         analyse_first(config, session, service).await;
-        analyse_beside(config, session);
+        follow_beside(begin_analysis(config, session), session);
     } else {
         say(&format!("No program is open: {}.", opening::HOW_TO_NAME_A_FILE));
     }
@@ -126,10 +128,11 @@ async fn serve_outbound(
         tokio::spawn(enforce(deadline, service.stop().clone(), session.clone()));
     }
     analyse_first(config, session, service).await;
+    let analyses = begin_analysis(config, session);
     let url = server::redacted(&outbound.url);
     print_ready(&json!({ "ws": url }), config, session, service);
     say(&format!("Serving {} to {url}. Press Ctrl-C to end.", service.program_name()));
-    analyse_beside(config, session);
+    follow_beside(analyses, session);
     server::serve_outbound(stream, Arc::clone(service)).await;
     Ok(())
 }
@@ -162,13 +165,20 @@ async fn analyse_first(config: &Config, session: &Session, service: &Service) {
     }
 }
 
-fn analyse_beside(config: &Config, session: &Session) {
+/// Starts the analysis that runs while the program is served; true when there is one.
+fn begin_analysis(config: &Config, session: &Session) -> bool {
     if config.opening.analysis != AnalysisMode::Background || session.analysis_status().analyzed {
-        return;
+        return false;
     }
     start_analysis(session);
-    let session = session.clone();
-    std::thread::spawn(move || progress::follow(&session));
+    true
+}
+
+fn follow_beside(analyses: bool, session: &Session) {
+    if analyses {
+        let session = session.clone();
+        std::thread::spawn(move || progress::follow(&session));
+    }
 }
 
 fn start_analysis(session: &Session) {

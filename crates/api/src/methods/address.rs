@@ -22,7 +22,8 @@ pub(super) fn methods() -> Vec<Method> {
             "address.resolve",
             "Read an address expression and tell what lies there: block, function, symbol.",
             resolve,
-        ),
+        )
+        .growing(),
     ]
 }
 

@@ -26,6 +26,7 @@ use variable::{LocalVariableRow, ParameterRow};
 pub(super) fn methods() -> Vec<Method> {
     let mut rows = vec![
         Method::read("function.get", "Describe the function at an entry point.", get)
+            .growing()
             .cost("Small."),
         Method::read("function.list", "Walk functions in the order of their entry points.", list)
             .cost("Grows with the functions walked over, matching or not."),
