@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use engine::Session;
-use program::{Address, AddressTextError, Function, Program};
+use program::{Address, AddressTextError, Function, Program, SpaceId};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::bridge::Bridge;
 use crate::context::CallContext;
@@ -44,6 +46,26 @@ impl View<'_> {
         parsed.map_err(|fault| address_error(&self.program, text, &fault).at(pointer))
     }
 
+    /// The first and the last address of the space of other files' places.
+    pub(crate) fn external_space(&self) -> (Address, Address) {
+        let space = self.program.spaces.get(SpaceId::EXTERNAL);
+        let last = space.map_or(u64::MAX, program::AddressSpace::max_offset);
+        (Address::external(0), Address::external(last))
+    }
+
+    /// A place in brief: the name shown there, with the library of another file's.
+    pub(crate) fn place(&self, address: Address) -> Place {
+        let name = self.program.label_at(address).map(|name| {
+            let symbol = self.program.symbols.primary_at(address).map(|(_, symbol)| symbol);
+            let path = symbol.map(|symbol| self.program.symbols.path(symbol.parent));
+            match path.filter(|path| address.space == SpaceId::EXTERNAL && !path.is_empty()) {
+                Some(path) => format!("{}::{name}", path.join("::")),
+                None => name,
+            }
+        });
+        Place { address: self.print(address), name }
+    }
+
     /// The function that starts where a text says.
     pub(crate) fn function(&self, text: &str, pointer: &str) -> Answer<&Arc<Function>> {
         function_at(&self.program, text, pointer)
@@ -53,6 +75,16 @@ impl View<'_> {
     pub(crate) fn wants(&self, member: &str) -> bool {
         self.selection.is_none_or(|selection| selection.wants(member))
     }
+}
+
+/// A place in brief.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "place")]
+pub(crate) struct Place {
+    /// Its address.
+    pub address: String,
+    /// The name shown there; an import's with its library before it.
+    pub name: Option<String>,
 }
 
 /// What a writing handler gets: a copy of the program that is published when it succeeds.

@@ -87,11 +87,16 @@ impl Walk {
         })
     }
 
-    /// Shrinks the walk to one address, unless the request named a range.
-    pub(crate) fn narrow(&mut self, scan: Option<&ScanRequest>, only: Address) {
+    /// Shrinks the walk to where there is something to find, unless the request named a range.
+    pub(crate) fn narrow(&mut self, scan: Option<&ScanRequest>, first: Address, last: Address) {
         if scan.is_none_or(|scan| scan.range.is_none()) {
-            (self.start, self.end) = (only, Some(only));
+            (self.start, self.end) = (first, Some(last));
         }
+    }
+
+    /// The first address of the walk.
+    pub(crate) fn first(&self) -> Address {
+        self.start
     }
 
     /// The bounds for tables with one row per address.

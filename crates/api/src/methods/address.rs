@@ -1,9 +1,10 @@
 //! Address spaces, and what lies at an address.
 
+use std::sync::Arc;
+
+use program::{Address, Function, Program, SpaceId, SpaceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use program::{SpaceId, SpaceKind};
 
 use crate::method::{Answer, Method};
 use crate::methods::symbol::id_at;
@@ -15,7 +16,7 @@ pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::read(
             "address_space.list",
-            "List the address spaces that hold memory, by name.",
+            "List the address spaces that hold memory or imports, by name.",
             space_list,
         ),
         Method::read(
@@ -28,12 +29,17 @@ pub(super) fn methods() -> Vec<Method> {
 }
 
 fn space_list(view: &View<'_>, request: List<NoFilter>) -> Answer<Page<AddressSpace>> {
-    let holds_memory = |kind| matches!(kind, SpaceKind::Ram | SpaceKind::NonLoaded);
-    let spaces = view.program.spaces.iter().filter(|space| holds_memory(space.kind));
+    let is_shown =
+        |kind| matches!(kind, SpaceKind::Ram | SpaceKind::NonLoaded | SpaceKind::External);
+    let spaces = view.program.spaces.iter().filter(|space| is_shown(space.kind));
     let rows = spaces.map(|space| ((space.name.to_string(), space.id.0), space)).collect();
     paginate(view, request.page.as_ref(), rows, |space| AddressSpace {
         name: space.name.to_string(),
-        kind: if space.kind == SpaceKind::Ram { "ram" } else { "non_loaded" },
+        kind: match space.kind {
+            SpaceKind::Ram => "ram",
+            SpaceKind::External => "external",
+            _ => "non_loaded",
+        },
         size: u64::from(space.bits),
         min_address: view.print(program::Address::new(space.id, 0)),
         max_address: view.print(program::Address::new(space.id, space.max_offset())),
@@ -58,10 +64,8 @@ fn resolve(view: &View<'_>, request: Get<AddressSelector>) -> Answer<ResolvedAdd
             write: Some(block.permissions.write),
             execute: Some(block.permissions.execute),
         }),
-        function: program.functions.containing(address).map(|function| FunctionSummary {
-            entry: view.print(function.entry),
-            name: program.function_name(function.entry),
-        }),
+        function: function_holding(program, address)
+            .map(|function| FunctionSummary::of(program, function)),
         symbol: id_at(program, address).map(|(id, kind)| SymbolSummary {
             id: id.0.to_string(),
             name: program.label_at(address).unwrap_or_default(),
@@ -70,12 +74,17 @@ fn resolve(view: &View<'_>, request: Get<AddressSelector>) -> Answer<ResolvedAdd
     })
 }
 
+/// The function whose body holds an address; one of another file has no body, only an entry.
+pub(super) fn function_holding(program: &Program, address: Address) -> Option<&Arc<Function>> {
+    program.functions.containing(address).or_else(|| program.functions.at(address))
+}
+
 /// One address space.
 #[derive(Debug, Serialize, JsonSchema)]
 struct AddressSpace {
     /// Its name, as printed before the colon.
     name: String,
-    /// `ram`, `non_loaded` and so on.
+    /// `ram`, `non_loaded`, or `external` for the places of other files (imports).
     kind: &'static str,
     /// Width of its addresses in bits.
     size: u64,
@@ -133,11 +142,20 @@ struct MemoryBlockSummary {
 
 /// A function in brief.
 #[derive(Debug, Serialize, JsonSchema)]
-struct FunctionSummary {
+pub(super) struct FunctionSummary {
     /// Its entry point.
     entry: String,
     /// Its name.
     name: String,
+}
+
+impl FunctionSummary {
+    pub(super) fn of(program: &Program, function: &program::Function) -> FunctionSummary {
+        FunctionSummary {
+            entry: program.spaces.print(function.entry).to_string(),
+            name: program.function_name(function.entry),
+        }
+    }
 }
 
 /// A symbol in brief.

@@ -14,7 +14,11 @@ use crate::view::View;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::read("analysis.get", "Report the state of automatic analysis; `wait_ms` waits for its end.", get),
+        Method::read(
+            "analysis.get",
+            "Report the state of automatic analysis; `wait_ms` waits for its end.",
+            get,
+        ),
         Method::control(
             "analysis.start",
             "Start automatic analysis in the background, all of it or chosen analyzers.",

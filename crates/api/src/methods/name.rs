@@ -15,7 +15,12 @@ pub(super) struct Part<'a> {
 impl Part<'_> {
     /// An absent or blank part is in every name.
     pub(super) fn new(wanted: Option<&str>, case_sensitive: bool) -> Part<'_> {
-        let wanted = wanted.unwrap_or_default().trim();
+        Part::exact(wanted.map(str::trim), case_sensitive)
+    }
+
+    /// A part whose blanks count.
+    pub(super) fn exact(wanted: Option<&str>, case_sensitive: bool) -> Part<'_> {
+        let wanted = wanted.unwrap_or_default();
         let wanted = if case_sensitive { wanted.into() } else { wanted.to_lowercase().into() };
         Part { wanted, case_sensitive }
     }

@@ -86,7 +86,8 @@ fn a_batch_says_it_of_each_answer() {
     let bridge = serve_large();
     let mut client = bridge.websocket().expect("a client");
     for mode in ["per_item", "all_or_none"] {
-        let item = json!({"id": "a", "method": "function.list", "arguments": {"page": {"limit": 1}}});
+        let item =
+            json!({"id": "a", "method": "function.list", "arguments": {"page": {"limit": 1}}});
         let params = json!({"items": [item], "transaction_mode": mode});
         let answer = client.call("batch.execute", params).expect("a batch of reads");
         assert_eq!(answer["items"][0]["result"]["analysis"]["status"], "running", "{answer}");

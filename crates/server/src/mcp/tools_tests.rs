@@ -265,7 +265,7 @@ fn empty_session() -> engine::Session {
 fn call(catalog: &Catalog, name: &str, arguments: Value) -> Result<Result<Value, Value>, i64> {
     let bridge = Bridge::new(empty_session(), api::BridgeOptions::default());
     let arguments = arguments.as_object().cloned().unwrap_or_default();
-    catalog.call(&bridge, name, arguments, CancelToken::new()).map_err(|failure| {
+    catalog.call(&bridge, name, arguments, &CallContext::new(api::Transport::Mcp)).map_err(|failure| {
         assert_eq!(failure.http_status, 400);
         failure.code
     })
