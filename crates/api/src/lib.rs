@@ -28,6 +28,7 @@ pub use context::{CallContext, CancelToken, Transport};
 pub use error::{BridgeError, ErrorCode};
 pub use method::{Effects, Method};
 pub use registry::{Domain, Registry, registry};
+pub use schema::check::nearest;
 pub use unfinished::WHILE_ANALYSIS_RUNS;
 
 /// Version of the contract that [`registry`] describes.

@@ -64,7 +64,13 @@ impl RunningAnalysis {
 
     /// Says in the refusal of a thing that is not there that it may still come.
     pub(crate) fn excuse(&self, mut error: BridgeError) -> BridgeError {
-        if !matches!(error.code, ErrorCode::NotFound | ErrorCode::InvalidAddress) {
+        let missing = match error.code {
+            ErrorCode::NotFound => true,
+            // Of several places none is missing.
+            ErrorCode::InvalidAddress => !error.details.contains_key("candidates"),
+            _ => false,
+        };
+        if !missing {
             return error;
         }
         error.message = format!(

@@ -36,12 +36,19 @@ impl View<'_> {
 
     /// The address that a text names; `pointer` says where the text stands.
     pub(crate) fn address(&self, text: &str, pointer: &str) -> Answer<Address> {
+        refuse_decimal(&self.program, text, pointer)?;
+        self.bound(text, pointer)
+    }
+
+    /// As [`View::address`], for the bounds of ranges, which need not lie in memory.
+    pub(crate) fn bound(&self, text: &str, pointer: &str) -> Answer<Address> {
         let parsed = self.program.parse_address(text);
         parsed.map_err(|fault| address_error(&self.program, text, &fault).at(pointer))
     }
 
     /// As [`View::address`], for places of code (Thumb's odd addresses).
     pub(crate) fn code_address(&self, text: &str, pointer: &str) -> Answer<Address> {
+        refuse_decimal(&self.program, text, pointer)?;
         let parsed = self.program.parse_code_address(text);
         parsed.map_err(|fault| address_error(&self.program, text, &fault).at(pointer))
     }
@@ -103,9 +110,26 @@ impl Edit<'_> {
 
     /// The address that a text names; `pointer` says where the text stands.
     pub(crate) fn address(&self, text: &str, pointer: &str) -> Answer<Address> {
+        refuse_decimal(self.program, text, pointer)?;
         let parsed = self.program.parse_address(text);
         parsed.map_err(|fault| address_error(self.program, text, &fault).at(pointer))
     }
+}
+
+/// Digits are always hexadecimal. Where that is no place in memory and the decimal reading is
+/// one, the decimal number was meant.
+fn refuse_decimal(program: &Program, text: &str, pointer: &str) -> Answer<()> {
+    let Some(meant) = program.decimal_reading(text).filter(|_| program.parse_address(text).is_ok())
+    else {
+        return Ok(());
+    };
+    let digits = text.trim();
+    let message = format!(
+        "{digits} is read as hexadecimal digits, and nothing is there; if the decimal number is \
+         meant, write {}, and if not, 0x{digits}",
+        program.spaces.print(meant)
+    );
+    Err(BridgeError::new(ErrorCode::InvalidAddress, message).at(pointer))
 }
 
 /// The function that starts where a text says.
@@ -114,21 +138,41 @@ pub(crate) fn function_at<'p>(
     text: &str,
     pointer: &str,
 ) -> Answer<&'p Arc<Function>> {
+    refuse_decimal(program, text, pointer)?;
     let entry = program
         .parse_code_address(text)
         .map_err(|fault| address_error(program, text, &fault).at(pointer))?;
     program.functions.at(entry).ok_or_else(|| {
-        let place = program.spaces.print(entry);
-        let message = match program.functions.containing(entry) {
-            Some(inside) => format!(
-                "no function starts at {place}; it lies inside {}, which starts at {}",
-                program.function_name(inside.entry),
-                program.spaces.print(inside.entry),
-            ),
-            None => format!("no function starts at {place}"),
-        };
+        let message = no_function(program, text, entry);
         BridgeError::not_found("function", message).at(pointer)
     })
+}
+
+/// Why no function starts at a place, and what to do about it.
+fn no_function(program: &Program, text: &str, entry: Address) -> String {
+    let place = program.spaces.print(entry);
+    let mut message = format!("no function starts at {place}");
+    if let Some(inside) = program.functions.containing(entry) {
+        let (name, start) =
+            (program.function_name(inside.entry), program.spaces.print(inside.entry));
+        message += &format!("; it lies inside {name}, which starts at {start}");
+    } else if program.listing.instructions.contains_key(&entry) {
+        message += ", though there is code; function.create with this entry makes one";
+    } else if let Some((start, _)) = program.listing.instruction_containing(entry) {
+        let start = program.spaces.print(start);
+        message += &format!("; it lies inside the instruction at {start}");
+    } else if let Some((start, _)) = program.listing.data_containing(entry) {
+        message += &format!("; data is defined at {}", program.spaces.print(start));
+    } else if program.memory.block_at(entry).is_some_and(|block| block.permissions.execute) {
+        message += "; if code begins there, function.create with this entry makes one";
+    } else if program.memory.block_at(entry).is_none() {
+        message += ", and no memory is there";
+    }
+    if let Some(other) = program.namesake(text) {
+        let other = program.spaces.print(other);
+        message += &format!("; the symbol called {} is at {other}", text.trim());
+    }
+    message
 }
 
 /// Why a text is no address, as the error to answer.

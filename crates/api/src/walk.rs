@@ -59,9 +59,8 @@ impl Walk {
         open_end: OpenEnd,
     ) -> Answer<Walk> {
         let range = scan.and_then(|scan| scan.range.as_ref());
-        let bound = |text: Option<&String>, pointer| {
-            text.map(|text| view.address(text, pointer)).transpose()
-        };
+        let bound =
+            |text: Option<&String>, pointer| text.map(|text| view.bound(text, pointer)).transpose();
         let start = bound(range.and_then(|range| range.start.as_ref()), "/scan/range/start")?;
         let end = bound(range.and_then(|range| range.end.as_ref()), "/scan/range/end")?;
         let timeout = scan.and_then(|scan| scan.timeout_ms);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::method::{Answer, Method};
 use crate::methods::symbol::id_at;
 use crate::shapes::{AddressSelector, Get, List, NoFilter, Page, Reply};
-use crate::view::View;
+use crate::view::{Place, View};
 use crate::walk::paginate;
 
 pub(super) fn methods() -> Vec<Method> {
@@ -71,6 +71,7 @@ fn resolve(view: &View<'_>, request: Get<AddressSelector>) -> Answer<ResolvedAdd
             name: program.label_at(address).unwrap_or_default(),
             r#type: kind,
         }),
+        namesake: program.namesake(&request.selector.address).map(|other| view.place(other)),
     })
 }
 
@@ -115,6 +116,9 @@ struct ResolvedAddress {
     function: Option<FunctionSummary>,
     /// The primary symbol exactly there.
     symbol: Option<SymbolSummary>,
+    /// Where a symbol is that is called as the digits of the asked address read, when the address
+    /// is a place in memory and so was meant.
+    namesake: Option<Place>,
 }
 
 impl Reply for ResolvedAddress {

@@ -139,8 +139,12 @@ impl Reply for Analysis {
 /// Which analyzers to run.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct StartRequest {
-    /// The analyzers to run; all when absent.
-    #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
+    /// The analyzers to run, by the names in the example, which lists all; all when absent.
+    #[schemars(
+        length(min = 1, max = 1000),
+        inner(length(min = 1)),
+        extend("examples" = [engine::PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>()])
+    )]
     analyzers: Option<Vec<String>>,
 }
 

@@ -1,5 +1,7 @@
 //! Names: matching parts of them, and which ones a user may give.
 
+use program::{Address, Program};
+
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::Answer;
 
@@ -52,6 +54,28 @@ pub(super) fn checked<'a>(name: &'a str, pointer: &str) -> Answer<&'a str> {
         return Ok(name);
     };
     Err(BridgeError::new(ErrorCode::InvalidRequest, message).at(pointer))
+}
+
+/// A name that a user gives to a place. Default names are refused for any place but their own:
+/// clients use them as handles, and they always mean the address they carry.
+pub(super) fn of_place<'a>(
+    program: &Program,
+    name: &'a str,
+    at: Address,
+    pointer: &str,
+) -> Answer<&'a str> {
+    let name = checked(name, pointer)?;
+    match program.address_in_default_name(name).filter(|meant| *meant != at) {
+        None => Ok(name),
+        Some(meant) => {
+            let message = format!(
+                "{name} is the default name of {}, which it always means, so nothing else can be \
+                 called so; choose another name",
+                program.spaces.print(meant)
+            );
+            Err(BridgeError::new(ErrorCode::InvalidRequest, message).at(pointer))
+        }
+    }
 }
 
 /// A data type's name: printable and of bearable length; blanks inside are fine.

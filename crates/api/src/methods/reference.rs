@@ -236,6 +236,4 @@ fn text_at(program: &Program, address: Address) -> Option<String> {
 
 impl Reply for Reference {
     const IDENTITY: &'static [&'static str] = &["from", "to", "type", "operand_index"];
-    const NESTED: &'static [&'static str] =
-        &["from_function.entry", "from_function.name", "to_function.entry", "to_function.name"];
 }

@@ -58,12 +58,13 @@ fn list(view: &View<'_>, request: Scan<SymbolFilter>) -> Answer<ScanPage<SymbolR
 
 fn patch(edit: &mut Edit<'_>, request: Patch<SymbolSelector, SymbolPatch>) -> Answer<Symbol> {
     let id = request.selector.id()?;
-    let kind = edit.program.symbols.get(id).ok_or_else(|| no_symbol(id))?.kind;
+    let symbol = edit.program.symbols.get(id).ok_or_else(|| no_symbol(id))?;
+    let (kind, address) = (symbol.kind, symbol.address);
     if !matches!(kind, SymbolKind::Label | SymbolKind::Function) {
         let message = format!("a {} cannot be renamed; labels and functions can", kind.name());
         return Err(BridgeError::new(ErrorCode::InvalidRequest, message).at("/selector/id"));
     }
-    let new = name::checked(&request.patch.name, "/patch/name")?;
+    let new = name::of_place(edit.program, &request.patch.name, address, "/patch/name")?;
     if edit.program.symbol_name(id) != new {
         edit.program.symbols.edit(id, |symbol| {
             symbol.name = new.into();

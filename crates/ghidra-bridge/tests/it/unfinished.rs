@@ -25,12 +25,12 @@ fn growing() -> Vec<(&'static str, &'static str, &'static str, Value)> {
         ("symbol.list", "symbol", "list", json!({"page": {"limit": 1}})),
         ("data_unit.list", "listing", "data_unit.list", json!({"page": {"limit": 1}})),
         ("comment.list", "comment", "list", json!({"projection": {"fields": ["text"]}})),
-        ("address.resolve", "address", "resolve", json!({"selector": {"address": "main"}})),
+        ("address.resolve", "address", "resolve", json!({"selector": {"address": "_start"}})),
         (
             "reference.list",
             "reference",
             "list",
-            json!({"filter": {"direction": "to", "to": "main"}}),
+            json!({"filter": {"direction": "to", "to": "_start"}}),
         ),
     ]
 }

@@ -265,10 +265,12 @@ fn empty_session() -> engine::Session {
 fn call(catalog: &Catalog, name: &str, arguments: Value) -> Result<Result<Value, Value>, i64> {
     let bridge = Bridge::new(empty_session(), api::BridgeOptions::default());
     let arguments = arguments.as_object().cloned().unwrap_or_default();
-    catalog.call(&bridge, name, arguments, &CallContext::new(api::Transport::Mcp)).map_err(|failure| {
-        assert_eq!(failure.http_status, 400);
-        failure.code
-    })
+    catalog.call(&bridge, name, arguments, &CallContext::new(api::Transport::Mcp)).map_err(
+        |failure| {
+            assert_eq!(failure.http_status, 400);
+            failure.code
+        },
+    )
 }
 
 fn error(outcome: Result<Result<Value, Value>, i64>) -> (u64, String, String) {

@@ -270,5 +270,4 @@ fn target(view: &View<'_>, address: Address) -> Option<Place> {
 
 impl Reply for DataUnit {
     const IDENTITY: &'static [&'static str] = &["address"];
-    const NESTED: &'static [&'static str] = &["target.address", "target.name"];
 }
