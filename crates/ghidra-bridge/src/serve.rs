@@ -52,7 +52,9 @@ pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
     // Calls that are still running have nobody to answer to.
     runtime.shutdown_timeout(Duration::from_millis(200));
     let saved = save(&session);
-    if session.analysis_status().state == AnalysisState::Cancelled && saved.is_ok() {
+    // One that did not hear in time that it should end is as unfinished as one that did.
+    let state = session.analysis_status().state;
+    if matches!(state, AnalysisState::Cancelled | AnalysisState::Running) && saved.is_ok() {
         say("The analysis was not at its end: it begins anew at the next start.");
     }
     // Threads that still hold the session must not keep others out of its project.

@@ -136,14 +136,20 @@ impl Reply for Analysis {
     const IDENTITY: &'static [&'static str] = &["kind"];
 }
 
+/// What is said of the analyzers: which there are.
+fn analyzers_text() -> String {
+    let names: Vec<&str> = engine::PASSES.iter().map(|pass| pass.name).collect();
+    format!("The analyzers to run; all when absent. There are {}.", names.join(", "))
+}
+
 /// Which analyzers to run.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct StartRequest {
-    /// The analyzers to run, by the names in the example, which lists all; all when absent.
+    /// The analyzers to run; all when absent.
     #[schemars(
         length(min = 1, max = 1000),
         inner(length(min = 1)),
-        extend("examples" = [engine::PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>()])
+        extend("description" = analyzers_text())
     )]
     analyzers: Option<Vec<String>>,
 }

@@ -307,7 +307,7 @@ fn help_leads_from_domains_to_schemas() {
     let catalog = catalog(ToolSchemas::Compact);
     let help = |arguments: Value| call(&catalog, "ghidra.help", arguments).expect("a tool");
     let all = help(json!({})).expect("domains");
-    assert_eq!(all.as_object().map(Map::len), Some(1));
+    assert_eq!(all.as_object().map(Map::len), Some(2));
     assert_eq!(all["domains"].as_array().map(Vec::len), Some(14));
     assert_eq!(all["domains"][3], "ghidra.memory");
 
