@@ -15,8 +15,13 @@ pub enum Stopped {
     #[error("cancelled")]
     Cancelled,
     /// A selected pass does not exist.
-    #[error("no analyzer is called \"{0}\"")]
+    #[error("no analyzer is called \"{0}\"; there are {names}", names = names())]
     UnknownPass(String),
+}
+
+/// The names of all passes, as messages list them.
+fn names() -> String {
+    PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>().join(", ")
 }
 
 /// Who watches a run.

@@ -15,6 +15,7 @@ use crate::method::{Answer, Handler, Method};
 use crate::projection::{Selection, drop_nulls};
 use crate::registry::registry;
 use crate::schema::check::nearest;
+use crate::unfinished::RunningAnalysis;
 use crate::view::{Edit, View};
 
 /// How a bridge presents its session.
@@ -64,12 +65,16 @@ impl Bridge {
         let run = AssertUnwindSafe(|| {
             let params = checked(row, params, cx.transport)?;
             self.admit(row)?;
-            match &row.handler {
+            self.hold(row, &params, cx);
+            // Before the snapshot, so that an answer from a partial one always says so.
+            let unfinished = RunningAnalysis::of(&self.session.analysis_status());
+            let answer = match &row.handler {
                 Handler::Write(_) => {
                     self.write(|program| self.run(row, params, cx, State::Working(program)))
                 }
                 _ => self.run(row, params, cx, State::Snapshot(self.session.snapshot())),
-            }
+            };
+            marked(row, answer, unfinished.as_ref())
         });
         catch_unwind(run).unwrap_or_else(|_| {
             tracing::error!(method, "a handler panicked");
@@ -189,6 +194,24 @@ impl Bridge {
             },
             selection,
         }
+    }
+}
+
+/// An answer, with what it must say when it was given while analysis runs.
+pub(crate) fn marked(
+    method: &Method,
+    answer: Answer<Value>,
+    unfinished: Option<&RunningAnalysis>,
+) -> Answer<Value> {
+    let Some(unfinished) = unfinished else { return answer };
+    match answer {
+        Ok(mut reply) => {
+            if method.grows() {
+                unfinished.mark(&mut reply);
+            }
+            Ok(reply)
+        }
+        Err(error) => Err(unfinished.excuse(error)),
     }
 }
 

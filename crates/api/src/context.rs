@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// Where a call came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +49,20 @@ pub struct CallContext {
     pub transport: Transport,
     /// Cancelled when the client is gone.
     pub cancel: CancelToken,
+    /// When the call came in; what it waits for counts from here.
+    pub arrived: Instant,
 }
 
 impl CallContext {
     /// A context with a fresh token.
     #[must_use]
     pub fn new(transport: Transport) -> CallContext {
-        CallContext { transport, cancel: CancelToken::new() }
+        CallContext::with(transport, CancelToken::new())
+    }
+
+    /// A context of a call that came in now.
+    #[must_use]
+    pub fn with(transport: Transport, cancel: CancelToken) -> CallContext {
+        CallContext { transport, cancel, arrived: Instant::now() }
     }
 }

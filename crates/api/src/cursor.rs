@@ -95,7 +95,7 @@ impl Query<'_> {
     }
 
     /// What may not change between two pages: everything but the page, the
-    /// projection and the time limit.
+    /// projection and the time limits.
     fn fingerprint(&self) -> [u8; 32] {
         let mut params = self.params.clone();
         if let Some(members) = params.as_object_mut() {
@@ -103,6 +103,7 @@ impl Query<'_> {
             members.shift_remove("projection");
             if let Some(scan) = members.get_mut("scan").and_then(Value::as_object_mut) {
                 scan.shift_remove("timeout_ms");
+                scan.shift_remove("wait_ms");
             }
             members.retain(|_, member| member.as_object().is_none_or(|object| !object.is_empty()));
         }
@@ -129,7 +130,7 @@ mod tests {
         let token = query(&key, "fruit.list", &first).token(&(1u32, 2u64)).expect("encodes");
         let same = [
             json!({"filter": {"thunk": true, "name": "a"}, "page": {"limit": 7, "cursor": token}}),
-            json!({"filter": {"name": "a", "thunk": true}, "scan": {"timeout_ms": 500}, "projection": {"fields": ["entry"]}}),
+            json!({"filter": {"name": "a", "thunk": true}, "scan": {"timeout_ms": 500, "wait_ms": 9}, "projection": {"fields": ["entry"]}}),
         ];
         for params in &same {
             assert_eq!(

@@ -19,6 +19,7 @@ mod projection;
 mod registry;
 mod schema;
 mod shapes;
+mod unfinished;
 mod view;
 mod walk;
 
@@ -27,6 +28,8 @@ pub use context::{CallContext, CancelToken, Transport};
 pub use error::{BridgeError, ErrorCode};
 pub use method::{Effects, Method};
 pub use registry::{Domain, Registry, registry};
+pub use schema::check::nearest;
+pub use unfinished::WHILE_ANALYSIS_RUNS;
 
 /// Version of the contract that [`registry`] describes.
 pub const INTERFACE_VERSION: &str = "1.0.0";

@@ -115,6 +115,7 @@ pub struct Method {
     gates_itself: bool,
     identity: &'static [&'static str],
     list: bool,
+    grows: bool,
     paged: bool,
     scan: bool,
     paths: Vec<String>,
@@ -132,7 +133,8 @@ impl Method {
     ) -> Method {
         let handler =
             Handler::Read(Box::new(move |view, params| encode(run(view, decode(params)?)?)));
-        Method::build::<P, R>(name, text, Effects::READ, true, handler)
+        let method = Method::build::<P, R>(name, text, Effects::READ, true, handler);
+        if R::LIST { method.growing() } else { method }
     }
 
     /// A method that changes the program, all of it or nothing.
@@ -184,6 +186,7 @@ impl Method {
             output,
             identity: R::IDENTITY,
             list: R::LIST,
+            grows: false,
             paged: P::PAGED,
             scan: P::SCAN,
             paths: if selectable { paths } else { Vec::new() },
@@ -202,6 +205,14 @@ impl Method {
     /// Marks a write that may be repeated.
     pub(crate) fn idempotent(mut self) -> Method {
         self.effects.idempotent = true;
+        self
+    }
+
+    /// Marks a read whose answer grows with what analysis finds: it says so while analysis runs.
+    /// Lists are marked by themselves.
+    pub(crate) fn growing(mut self) -> Method {
+        self.grows = true;
+        publish::add_running_analysis(&mut self.output);
         self
     }
 
@@ -337,6 +348,11 @@ impl Method {
     /// True when a reply holds rows in `items`.
     pub(crate) fn is_list(&self) -> bool {
         self.list
+    }
+
+    /// True when an answer given while analysis runs must say so.
+    pub(crate) fn grows(&self) -> bool {
+        self.grows
     }
 
     /// True when the handler refuses by itself while analysis runs.

@@ -48,6 +48,9 @@ pub(crate) struct Nothing {}
 pub(crate) struct Get<S> {
     /// Which object is meant.
     pub selector: S,
+    /// How long to wait for the end of analysis.
+    #[allow(dead_code)] // read from the JSON before decoding
+    pub scan: Option<ScanWait>,
     /// Which members to answer; all when absent.
     #[allow(dead_code)] // read from the JSON before decoding
     pub projection: Option<Projection>,
@@ -69,6 +72,9 @@ pub(crate) struct List<F> {
     pub filter: Option<F>,
     /// Which page.
     pub page: Option<PageRequest>,
+    /// How long to wait for the end of analysis.
+    #[allow(dead_code)] // read from the JSON before decoding
+    pub scan: Option<ScanWait>,
     /// Which members of each row to answer; all when absent.
     #[allow(dead_code)] // read from the JSON before decoding
     pub projection: Option<Projection>,
@@ -82,6 +88,9 @@ pub(crate) struct ListOf<F> {
     pub filter: F,
     /// Which page.
     pub page: Option<PageRequest>,
+    /// How long to wait for the end of analysis.
+    #[allow(dead_code)] // read from the JSON before decoding
+    pub scan: Option<ScanWait>,
     /// Which members of each row to answer; all when absent.
     #[allow(dead_code)] // read from the JSON before decoding
     pub projection: Option<Projection>,
@@ -200,6 +209,10 @@ pub(crate) struct ScanRequest {
     /// After this many milliseconds the page is closed and a cursor given.
     #[schemars(range(min = 100, max = 60000), extend("default" = 1000))]
     pub timeout_ms: Option<u32>,
+    /// First waits up to this many milliseconds for the end of analysis; a batch does not.
+    #[allow(dead_code)] // read from the JSON before decoding
+    #[schemars(range(min = 0, max = 60000))]
+    pub wait_ms: Option<u32>,
 }
 
 /// How long a walk may take, where the filter gives the range.
@@ -209,6 +222,20 @@ pub(crate) struct ScanTimeout {
     /// After this many milliseconds the page is closed and a cursor given.
     #[schemars(range(min = 100, max = 60000), extend("default" = 1000))]
     pub timeout_ms: Option<u32>,
+    /// First waits up to this many milliseconds for the end of analysis; a batch does not.
+    #[allow(dead_code)] // read from the JSON before decoding
+    #[schemars(range(min = 0, max = 60000))]
+    pub wait_ms: Option<u32>,
+}
+
+/// How long a read that walks nothing may be held.
+#[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
+#[schemars(rename = "scan_wait")]
+pub(crate) struct ScanWait {
+    /// First waits up to this many milliseconds for the end of analysis; a batch does not.
+    #[allow(dead_code)] // read from the JSON before decoding
+    #[schemars(range(min = 0, max = 60000))]
+    pub wait_ms: Option<u32>,
 }
 
 /// Two bounds, both inclusive and both optional.

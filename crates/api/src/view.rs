@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use engine::Session;
-use program::{Address, AddressTextError, Function, Program};
+use program::{Address, AddressTextError, Function, Program, SpaceId};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::bridge::Bridge;
 use crate::context::CallContext;
@@ -34,14 +36,41 @@ impl View<'_> {
 
     /// The address that a text names; `pointer` says where the text stands.
     pub(crate) fn address(&self, text: &str, pointer: &str) -> Answer<Address> {
+        refuse_decimal(&self.program, text, pointer)?;
+        self.bound(text, pointer)
+    }
+
+    /// As [`View::address`], for the bounds of ranges, which need not lie in memory.
+    pub(crate) fn bound(&self, text: &str, pointer: &str) -> Answer<Address> {
         let parsed = self.program.parse_address(text);
         parsed.map_err(|fault| address_error(&self.program, text, &fault).at(pointer))
     }
 
     /// As [`View::address`], for places of code (Thumb's odd addresses).
     pub(crate) fn code_address(&self, text: &str, pointer: &str) -> Answer<Address> {
+        refuse_decimal(&self.program, text, pointer)?;
         let parsed = self.program.parse_code_address(text);
         parsed.map_err(|fault| address_error(&self.program, text, &fault).at(pointer))
+    }
+
+    /// The first and the last address of the space of other files' places.
+    pub(crate) fn external_space(&self) -> (Address, Address) {
+        let space = self.program.spaces.get(SpaceId::EXTERNAL);
+        let last = space.map_or(u64::MAX, program::AddressSpace::max_offset);
+        (Address::external(0), Address::external(last))
+    }
+
+    /// A place in brief: the name shown there, with the library of another file's.
+    pub(crate) fn place(&self, address: Address) -> Place {
+        let name = self.program.label_at(address).map(|name| {
+            let symbol = self.program.symbols.primary_at(address).map(|(_, symbol)| symbol);
+            let path = symbol.map(|symbol| self.program.symbols.path(symbol.parent));
+            match path.filter(|path| address.space == SpaceId::EXTERNAL && !path.is_empty()) {
+                Some(path) => format!("{}::{name}", path.join("::")),
+                None => name,
+            }
+        });
+        Place { address: self.print(address), name }
     }
 
     /// The function that starts where a text says.
@@ -53,6 +82,16 @@ impl View<'_> {
     pub(crate) fn wants(&self, member: &str) -> bool {
         self.selection.is_none_or(|selection| selection.wants(member))
     }
+}
+
+/// A place in brief.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "place")]
+pub(crate) struct Place {
+    /// Its address.
+    pub address: String,
+    /// The name shown there; an import's with its library before it.
+    pub name: Option<String>,
 }
 
 /// What a writing handler gets: a copy of the program that is published when it succeeds.
@@ -71,9 +110,26 @@ impl Edit<'_> {
 
     /// The address that a text names; `pointer` says where the text stands.
     pub(crate) fn address(&self, text: &str, pointer: &str) -> Answer<Address> {
+        refuse_decimal(self.program, text, pointer)?;
         let parsed = self.program.parse_address(text);
         parsed.map_err(|fault| address_error(self.program, text, &fault).at(pointer))
     }
+}
+
+/// Digits are always hexadecimal. Where that is no place in memory and the decimal reading is
+/// one, the decimal number was meant.
+fn refuse_decimal(program: &Program, text: &str, pointer: &str) -> Answer<()> {
+    let Some(meant) = program.decimal_reading(text).filter(|_| program.parse_address(text).is_ok())
+    else {
+        return Ok(());
+    };
+    let digits = text.trim();
+    let message = format!(
+        "{digits} is read as hexadecimal digits, and nothing is there; if the decimal number is \
+         meant, write {}, and if not, 0x{digits}",
+        program.spaces.print(meant)
+    );
+    Err(BridgeError::new(ErrorCode::InvalidAddress, message).at(pointer))
 }
 
 /// The function that starts where a text says.
@@ -82,21 +138,41 @@ pub(crate) fn function_at<'p>(
     text: &str,
     pointer: &str,
 ) -> Answer<&'p Arc<Function>> {
+    refuse_decimal(program, text, pointer)?;
     let entry = program
         .parse_code_address(text)
         .map_err(|fault| address_error(program, text, &fault).at(pointer))?;
     program.functions.at(entry).ok_or_else(|| {
-        let place = program.spaces.print(entry);
-        let message = match program.functions.containing(entry) {
-            Some(inside) => format!(
-                "no function starts at {place}; it lies inside {}, which starts at {}",
-                program.function_name(inside.entry),
-                program.spaces.print(inside.entry),
-            ),
-            None => format!("no function starts at {place}"),
-        };
+        let message = no_function(program, text, entry);
         BridgeError::not_found("function", message).at(pointer)
     })
+}
+
+/// Why no function starts at a place, and what to do about it.
+fn no_function(program: &Program, text: &str, entry: Address) -> String {
+    let place = program.spaces.print(entry);
+    let mut message = format!("no function starts at {place}");
+    if let Some(inside) = program.functions.containing(entry) {
+        let (name, start) =
+            (program.function_name(inside.entry), program.spaces.print(inside.entry));
+        message += &format!("; it lies inside {name}, which starts at {start}");
+    } else if program.listing.instructions.contains_key(&entry) {
+        message += ", though there is code; function.create with this entry makes one";
+    } else if let Some((start, _)) = program.listing.instruction_containing(entry) {
+        let start = program.spaces.print(start);
+        message += &format!("; it lies inside the instruction at {start}");
+    } else if let Some((start, _)) = program.listing.data_containing(entry) {
+        message += &format!("; data is defined at {}", program.spaces.print(start));
+    } else if program.memory.block_at(entry).is_some_and(|block| block.permissions.execute) {
+        message += "; if code begins there, function.create with this entry makes one";
+    } else if program.memory.block_at(entry).is_none() {
+        message += ", and no memory is there";
+    }
+    if let Some(other) = program.namesake(text) {
+        let other = program.spaces.print(other);
+        message += &format!("; the symbol called {} is at {other}", text.trim());
+    }
+    message
 }
 
 /// Why a text is no address, as the error to answer.

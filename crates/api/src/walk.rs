@@ -59,9 +59,8 @@ impl Walk {
         open_end: OpenEnd,
     ) -> Answer<Walk> {
         let range = scan.and_then(|scan| scan.range.as_ref());
-        let bound = |text: Option<&String>, pointer| {
-            text.map(|text| view.address(text, pointer)).transpose()
-        };
+        let bound =
+            |text: Option<&String>, pointer| text.map(|text| view.bound(text, pointer)).transpose();
         let start = bound(range.and_then(|range| range.start.as_ref()), "/scan/range/start")?;
         let end = bound(range.and_then(|range| range.end.as_ref()), "/scan/range/end")?;
         let timeout = scan.and_then(|scan| scan.timeout_ms);
@@ -87,11 +86,16 @@ impl Walk {
         })
     }
 
-    /// Shrinks the walk to one address, unless the request named a range.
-    pub(crate) fn narrow(&mut self, scan: Option<&ScanRequest>, only: Address) {
+    /// Shrinks the walk to where there is something to find, unless the request named a range.
+    pub(crate) fn narrow(&mut self, scan: Option<&ScanRequest>, first: Address, last: Address) {
         if scan.is_none_or(|scan| scan.range.is_none()) {
-            (self.start, self.end) = (only, Some(only));
+            (self.start, self.end) = (first, Some(last));
         }
+    }
+
+    /// The first address of the walk.
+    pub(crate) fn first(&self) -> Address {
+        self.start
     }
 
     /// The bounds for tables with one row per address.

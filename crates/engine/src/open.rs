@@ -154,6 +154,8 @@ fn restore_or_load(path: &Path, options: &OpenOptions) -> Result<(Program, Opene
         return Ok((program, place.opened(options, record.load, Some(record.analysis))));
     }
     let program = load(path, bytes, options)?;
+    let doubts = program.info.warnings.iter().filter(|text| text.contains("language="));
+    place.notices.extend(doubts.map(|text| format!("Warning: {text}.")));
     if options.pdb.is_some() {
         check_program(&program)?;
     }
@@ -261,7 +263,9 @@ impl Place {
             }
         };
         let mut place = if options.read_only {
-            Place { project: Some(Project::unclaimed(&file)), notices: Vec::new() }
+            let read = file.exists().then(|| format!("Reads what {} holds.", file.display()));
+            let notices = read.into_iter().collect();
+            Place { project: Some(Project::unclaimed(&file)), notices }
         } else {
             if let (false, Some(folder)) = (chosen, file.parent()) {
                 // When this fails, so does the claim, which tells why.
@@ -272,7 +276,7 @@ impl Place {
         if let ProjectChoice::Folder(folder) = &options.project
             && !file.exists()
         {
-            place.notices.extend(folder::other_content(folder, path));
+            place.notices.extend(folder::other_content(folder, path, sha256));
         }
         Ok(place)
     }
@@ -336,13 +340,16 @@ mod folder {
     }
 
     /// Tells when another content was opened from the same path before.
-    pub(super) fn other_content(folder: &Path, file: &Path) -> Option<String> {
+    pub(super) fn other_content(folder: &Path, file: &Path, sha256: &str) -> Option<String> {
         let start = format!("{}-", short_name(file));
         let full = absolute(file);
         let alike = names(folder).filter(|name| name.starts_with(&start)).take(MAX_LOOKED_AT);
+        let is_other = |project: &store::Summary| {
+            project.executable_path == full && project.record.load.file_sha256 != sha256
+        };
         let before = alike
             .map(|name| folder.join(name))
-            .find(|path| store::peek(path).is_ok_and(|project| project.executable_path == full))?;
+            .find(|path| store::peek(path).is_ok_and(|project| is_other(&project)))?;
         Some(format!(
             "{full} has changed since it was opened before; what was edited then is in {}.",
             before.display()

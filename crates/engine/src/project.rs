@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use program::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use store::{AnalysisRecord, LoadRecord, Project, Record, StoreError};
 
 /// Where the project of an opened file is kept.
@@ -52,6 +53,8 @@ pub(crate) struct Keeping {
     unfinished: Mutex<Option<(Arc<Program>, AnalysisRecord)>>,
     notices: Vec<String>,
     restored: bool,
+    /// Whether anything was edited that is not saved; analysis can be done again.
+    edited: AtomicBool,
 }
 
 /// What opening found out about a session's project.
@@ -84,7 +87,14 @@ impl Keeping {
             unfinished: Mutex::new(None),
             notices: opened.notices,
             restored: opened.restored.is_some(),
+            edited: AtomicBool::new(false),
         }
+    }
+
+    /// Notes that the program was edited.
+    pub fn edit_happened(&self) {
+        self.edited.store(true, Ordering::Release);
+        self.analysis_counts();
     }
 
     /// Notes the state that an analysis begins with.
@@ -109,13 +119,17 @@ impl Session {
         }
         let mut project = keeping.project.lock();
         let project = project.as_mut().ok_or(SaveError::NoProject)?;
+        // Before the state is taken: what is edited from here on may not be in it.
+        let edited = keeping.edited.swap(false, Ordering::AcqRel);
         let (program, analysis) = self.state_to_save();
         let record = Record { analysis, load: keeping.load.clone() };
         // Somebody else may have written to one that is not claimed.
         if project.is_claimed() && project.exists() && project.holds(&program, &record) {
             return Ok(false);
         }
-        project.save(&program, &record)?;
+        project.save(&program, &record).inspect_err(|_| {
+            keeping.edited.fetch_or(edited, Ordering::AcqRel);
+        })?;
         *keeping.known.lock() = Some((Program::clone(&program), record.analysis));
         Ok(true)
     }
@@ -138,6 +152,16 @@ impl Session {
             known.same(&program) && *record == analysis
         };
         !self.keeping().known.lock().as_ref().is_some_and(same)
+    }
+
+    /// Whether anything was edited since the last save, analysis apart.
+    pub fn has_unsaved_edits(&self) -> bool {
+        self.keeping().edited.load(Ordering::Acquire)
+    }
+
+    /// Gives the project up, so that another process may have it. Nothing is saved from here on.
+    pub fn release_project(&self) {
+        *self.keeping().project.lock() = None;
     }
 
     /// The project file, if the session has one.

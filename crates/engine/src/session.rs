@@ -130,7 +130,7 @@ impl Session {
             assert!(violations.is_empty(), "the edit leaves {violations:?}");
         }
         self.inner.current.store(Arc::new(copy));
-        self.inner.keeping.analysis_counts();
+        self.inner.keeping.edit_happened();
         Ok(answer)
     }
 

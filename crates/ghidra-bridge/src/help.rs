@@ -27,10 +27,22 @@ pub fn overview() -> String {
     OVERVIEW.to_owned()
 }
 
-/// Help on a command, or the overview.
-pub fn about(command: Option<&str>) -> String {
-    let found = COMMANDS.iter().find(|(known, _)| Some(known.name()) == command);
-    let Some((command, text)) = found else { return overview() };
+/// That a word is no command, with the one that may be meant.
+pub fn no_command(word: &str) -> String {
+    let names = COMMANDS.iter().map(|(command, _)| command.name()).chain(["help"]);
+    match api::nearest(word, names) {
+        Some(near) => format!("{word:?} is not a command; did you mean {near}?"),
+        None => format!("{word:?} is not a command; use serve, ws, mcp, stdio or help"),
+    }
+}
+
+/// Help on a command, or the overview; an error says that there is no such command.
+pub fn about(command: Option<&str>) -> Result<String, String> {
+    let Some(name) = command.filter(|name| !matches!(*name, "help" | "--help" | "-h")) else {
+        return Ok(overview());
+    };
+    let found = COMMANDS.iter().find(|(known, _)| known.name() == name);
+    let Some((command, text)) = found else { return Err(no_command(name)) };
     let mut out = format!(
         "{text}\n\n  ghidra-bridge {} FILE [key=value ...]\n\n\
          --key value and --key=value mean the same as key=value.\n",
@@ -39,5 +51,5 @@ pub fn about(command: Option<&str>) -> String {
     for key in KEYS.iter().filter(|key| key.belongs_to(*command)) {
         let _ = write!(out, "\n  {}={}\n      {}", key.name, key.value, key.text);
     }
-    out
+    Ok(out)
 }

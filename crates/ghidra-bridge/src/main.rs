@@ -53,7 +53,8 @@ fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         "mcp" => Command::Mcp,
         "stdio" | "--stdio" => Command::Stdio,
         "help" | "--help" | "-h" => {
-            print(&help::about(rest.first().map(String::as_str)));
+            let text = help::about(rest.first().map(String::as_str));
+            print(&text.map_err(anyhow::Error::msg)?);
             return Ok(ExitCode::SUCCESS);
         }
         "version" | "--version" | "-V" => {
@@ -63,7 +64,7 @@ fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         other => anyhow::bail!("{}", unknown_command(other)),
     };
     if asks_for_help {
-        print(&help::about(Some(command.name())));
+        print(&help::about(Some(command.name())).map_err(anyhow::Error::msg)?);
         return Ok(ExitCode::SUCCESS);
     }
     let secret = std::env::var("GHIDRA_BRIDGE_TOKEN").ok();
@@ -75,7 +76,7 @@ fn unknown_command(word: &str) -> String {
     if std::path::Path::new(word).is_file() {
         return format!("to open a file, write: ghidra-bridge serve {word}");
     }
-    format!("{word:?} is not a command; use serve, ws, mcp, stdio or help")
+    help::no_command(word)
 }
 
 fn advise(error: ConfigError, command: Command) -> anyhow::Error {
@@ -89,7 +90,9 @@ fn print(text: &str) {
 
 /// Prints beside the protocol.
 fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    progress::aside(|| {
+        let _ = writeln!(std::io::stderr(), "{text}");
+    });
 }
 
 /// Errors are one line, whatever a file or a system call put into them.

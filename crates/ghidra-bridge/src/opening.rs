@@ -9,12 +9,21 @@ use server::config::{Config, LoaderChoice, ProjectPlace};
 pub const HOW_TO_NAME_A_FILE: &str = "write its path after stdio in the command that starts the bridge \
      (ghidra-bridge stdio FILE, in MCP settings \"args\": [\"stdio\", \"/path/of/FILE\"]) and start it again";
 
+/// What follows the reason why the file that was named cannot be opened.
+pub const HOW_TO_MEND_THE_PATH: &str = "mend the path after stdio in the command that starts the bridge (an absolute \
+     path, in MCP settings \"args\": [\"stdio\", \"/path/of/FILE\"]) and start it again";
+
+/// A session without a program.
+pub fn nothing() -> anyhow::Result<Session> {
+    Session::empty().context("the empty session cannot be made")
+}
+
 /// Opens the file, without analysing it: from its project when it has one. Without a file
 /// there is an empty session.
 pub fn open(config: &Config) -> anyhow::Result<Session> {
     let opening = &config.opening;
     let Some(file) = &opening.file else {
-        return Session::empty().context("the empty session cannot be made");
+        return nothing();
     };
     let (language, compiler_spec) = opening.language.as_deref().map(split_language).unzip();
     let load = LoadOptions {

@@ -3,11 +3,11 @@
 use crate::{hints, opening, progress, say};
 use anyhow::Context;
 use api::{Bridge, BridgeOptions};
-use engine::{AnalysisKind, Session};
+use engine::{AnalysisKind, AnalysisState, Session};
 use serde_json::{Value, json};
-use server::config::{AnalysisMode, Command, Config, Outbound};
+use server::config::{AnalysisMode, Command, Config, LogTarget, Outbound};
 use server::{Bound, RequestLog, Running, Service, Signals, Stop};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,14 @@ const AFTER_SAVE: Duration = Duration::from_secs(30);
 
 /// Serves until something ends it.
 pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
-    let log = RequestLog::open(&config.log).context("the log cannot be opened")?;
-    let session = opening::open(config)?;
+    let log = RequestLog::open(&config.log).with_context(|| match &config.log {
+        LogTarget::File(file) => format!("log={} cannot be opened", file.display()),
+        LogTarget::Off | LogTarget::Stderr => "the log cannot be opened".to_owned(),
+    })?;
+    let (session, absent) = open(config)?;
     session.project_notices().iter().for_each(|notice| say(notice));
-    let bridge = Arc::new(Bridge::new(session.clone(), options(config, &session)));
+    let options = options(config, &session, absent.clone());
+    let bridge = Arc::new(Bridge::new(session.clone(), options));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK)
@@ -38,7 +42,7 @@ pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
             return serve_outbound(config, outbound, &session, &service).await;
         }
         match config.command {
-            Command::Stdio => serve_pipes(config, &session, &service).await,
+            Command::Stdio => serve_pipes(config, &session, &service, absent.as_deref()).await,
             Command::Serve | Command::Ws | Command::Mcp => {
                 serve_sockets(config, &session, &service).await
             }
@@ -48,7 +52,28 @@ pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
     // Calls that are still running have nobody to answer to.
     runtime.shutdown_timeout(Duration::from_millis(200));
     let saved = save(&session);
+    // One that did not hear in time that it should end is as unfinished as one that did.
+    let state = session.analysis_status().state;
+    if matches!(state, AnalysisState::Cancelled | AnalysisState::Running) && saved.is_ok() {
+        say("The analysis was not at its end: it begins anew at the next start.");
+    }
+    // Threads that still hold the session must not keep others out of its project.
+    session.release_project();
     served.and(saved).map(|()| ExitCode::SUCCESS)
+}
+
+/// The session, and what clients are told when there is no program in it. Whoever started us
+/// over pipes reads no error stream: there a file that cannot be opened is told by every answer.
+fn open(config: &Config) -> anyhow::Result<(Session, Option<String>)> {
+    let absent = match opening::open(config) {
+        Ok(session) if config.opening.file.is_some() => return Ok((session, None)),
+        Ok(session) => return Ok((session, Some(opening::HOW_TO_NAME_A_FILE.to_owned()))),
+        Err(error) if config.command == Command::Stdio => {
+            crate::one_line(&crate::with_causes(&error))
+        }
+        Err(error) => return Err(error),
+    };
+    Ok((opening::nothing()?, Some(format!("{absent}; {}", opening::HOW_TO_MEND_THE_PATH))))
 }
 
 /// Saves as soon as the end begins: clients may take their time to leave, and
@@ -65,20 +90,25 @@ async fn save_early(stop: Stop, session: Session) {
 
 /// Saves what is not saved yet, and says so.
 fn save(session: &Session) -> anyhow::Result<()> {
-    let saved = session.save_at_end().context("what was edited since the last save is lost")?;
+    let edited = session.has_unsaved_edits();
+    let saved = session.save_at_end().context(if edited {
+        "what was edited since the last save is lost"
+    } else {
+        "nothing was edited, but the analysis is not kept"
+    })?;
     if let (true, Some(path)) = (saved, session.project_path()) {
         say(&format!("Saved to {}.", path.display()));
     }
     Ok(())
 }
 
-fn options(config: &Config, session: &Session) -> BridgeOptions {
+fn options(config: &Config, session: &Session, no_program: Option<String>) -> BridgeOptions {
     let name = session.snapshot().info.name.to_string();
     let default = if name.is_empty() { "ghidra-bridge".to_owned() } else { name };
     BridgeOptions {
         session_id: config.session_id.clone().unwrap_or(default),
         read_only: config.read_only,
-        no_program: config.opening.file.is_none().then(|| opening::HOW_TO_NAME_A_FILE.to_owned()),
+        no_program,
     }
 }
 
@@ -89,9 +119,11 @@ async fn serve_sockets(
 ) -> anyhow::Result<()> {
     let bound = Bound::take(config).await?;
     analyse_first(config, session, service).await;
+    // Before anybody can ask: whoever is served finds that analysis runs.
+    let analyses = begin_analysis(config, session);
     let running = bound.serve(config, service);
     announce(config, session, service, &running);
-    analyse_beside(config, session);
+    follow_beside(analyses, session);
     running.finish(service).await;
     Ok(())
 }
@@ -100,12 +132,13 @@ async fn serve_pipes(
     config: &Config,
     session: &Session,
     service: &Arc<Service>,
+    absent: Option<&str>,
 ) -> anyhow::Result<()> {
-    if config.opening.file.is_some() {
-        analyse_first(config, session, service).await;
-        analyse_beside(config, session);
+    if let Some(absent) = absent {
+        say(&format!("No program is open: {absent}."));
     } else {
-        say(&format!("No program is open: {}.", opening::HOW_TO_NAME_A_FILE));
+        analyse_first(config, session, service).await;
+        follow_beside(begin_analysis(config, session), session);
     }
     let input = tokio::io::BufReader::with_capacity(64 << 10, tokio::io::stdin());
     server::serve_stdio(input, tokio::io::stdout(), Arc::clone(service)).await;
@@ -126,10 +159,11 @@ async fn serve_outbound(
         tokio::spawn(enforce(deadline, service.stop().clone(), session.clone()));
     }
     analyse_first(config, session, service).await;
+    let analyses = begin_analysis(config, session);
     let url = server::redacted(&outbound.url);
     print_ready(&json!({ "ws": url }), config, session, service);
     say(&format!("Serving {} to {url}. Press Ctrl-C to end.", service.program_name()));
-    analyse_beside(config, session);
+    follow_beside(analyses, session);
     server::serve_outbound(stream, Arc::clone(service)).await;
     Ok(())
 }
@@ -162,13 +196,35 @@ async fn analyse_first(config: &Config, session: &Session, service: &Service) {
     }
 }
 
-fn analyse_beside(config: &Config, session: &Session) {
+/// Starts the analysis that runs while the program is served; true when there is one.
+fn begin_analysis(config: &Config, session: &Session) -> bool {
     if config.opening.analysis != AnalysisMode::Background || session.analysis_status().analyzed {
-        return;
+        return false;
     }
     start_analysis(session);
-    let session = session.clone();
-    std::thread::spawn(move || progress::follow(&session));
+    true
+}
+
+fn follow_beside(analyses: bool, session: &Session) {
+    if analyses {
+        let session = session.clone();
+        std::thread::spawn(move || {
+            progress::follow(&session);
+            keep_analysis(&session);
+        });
+    }
+}
+
+/// Writes a finished analysis to the project at once: whatever ends this process, the next start
+/// and whoever looks in read-only find it there.
+fn keep_analysis(session: &Session) {
+    let done = session.analysis_status().state == AnalysisState::Completed;
+    if !done || !session.has_claimed_project() {
+        return;
+    }
+    if let Err(error) = session.save_at_end() {
+        say(&format!("The analysis is not kept: {error}."));
+    }
 }
 
 fn start_analysis(session: &Session) {
@@ -198,6 +254,7 @@ fn say_project(session: &Session) {
     say(&format!("Project {} ({state}).", path.display()));
 }
 
+/// One line on standard output: JSON for programs, a sentence on a terminal.
 fn print_ready(addresses: &Value, config: &Config, session: &Session, service: &Service) {
     let project = session.project_path().filter(|_| session.has_claimed_project());
     let ready = json!({
@@ -209,12 +266,22 @@ fn print_ready(addresses: &Value, config: &Config, session: &Session, service: &
         "project": project.map(|path| path.to_string_lossy()),
         "restored": session.is_restored(),
         "analyzed": session.analysis_status().analyzed,
+        "analysis": if session.analysis_status().is_running() { "running" } else { "not running" },
         "token": if config.token.is_some() { "configured" } else { "disabled" },
         "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(),
     });
     let mut out = std::io::stdout();
-    let _ = writeln!(out, "{ready}").and_then(|()| out.flush());
+    let line = if out.is_terminal() { readable(&ready) } else { ready.to_string() };
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// The ready line for people, who read the rest on the error stream.
+fn readable(ready: &Value) -> String {
+    let places = [&ready["ws"], &ready["mcp"]].into_iter().filter_map(Value::as_str);
+    let places: Vec<&str> = places.collect();
+    let name = ready["program_name"].as_str().unwrap_or_default();
+    format!("Ready: {name} at {}", places.join(" and "))
 }
 
 /// The first signal ends the server in good order, the second at once.

@@ -1,6 +1,8 @@
 //! Why a file could not be loaded: one sentence a cause, naming what was found
 //! and what is supported.
 
+use crate::Format;
+
 /// Formats that can be opened, as messages list them.
 pub(crate) const SUPPORTED_FORMATS: &str = "ELF, PE, COFF, Mach-O, Intel HEX, Motorola S-record, ar archives, and raw images when a language is given";
 
@@ -69,6 +71,24 @@ pub enum LoadError {
         wanted: String,
         /// What there is.
         members: String,
+    },
+    /// A member was named, but the file has none.
+    #[error(
+        "member={member} names a member of an ar archive, but the file is {format}: leave member out"
+    )]
+    NoArchive {
+        /// What was asked for.
+        member: String,
+        /// What the file is.
+        format: Format,
+    },
+    /// The file is of another format than the one that was asked for.
+    #[error("this is {found}, not {asked}: leave loader out, or open it as what it is")]
+    OtherFormat {
+        /// What was asked for.
+        asked: Format,
+        /// What its first bytes say.
+        found: Format,
     },
     /// An archive was given, but not which member to open.
     #[error("the file is an archive of {count} members: choose one with member=, of {members}")]

@@ -40,7 +40,7 @@ impl Format {
         Err(LoadError::UnknownFormat { found: describe_start(bytes) })
     }
 
-    fn by_magic(bytes: &[u8]) -> Option<Format> {
+    pub(crate) fn by_magic(bytes: &[u8]) -> Option<Format> {
         match bytes {
             [0x7f, b'E', b'L', b'F', ..] => Some(Format::Elf),
             [b'M', b'Z', ..] => Some(Format::Pe),

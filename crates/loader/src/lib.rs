@@ -63,6 +63,51 @@ pub fn load(
     if format == Format::Archive {
         return archive::load_member(path, &bytes, options);
     }
+    if let Some(member) = &options.member {
+        return Err(LoadError::NoArchive { member: member.clone(), format });
+    }
+    let loaded = load_as(format, name, path, &bytes, options);
+    let mut program = loaded.map_err(|error| told_apart(error, format, &bytes))?;
+    if let Some(doubt) = doubtful_language(format, name, path, &bytes, options) {
+        program.warn(doubt);
+    }
+    Ok(program)
+}
+
+/// A failure to load a file as the format that was asked for, when its first bytes say another.
+fn told_apart(error: LoadError, asked: Format, bytes: &[u8]) -> LoadError {
+    match Format::by_magic(bytes) {
+        Some(found) if found != asked => LoadError::OtherFormat { asked, found },
+        _ => error,
+    }
+}
+
+/// What to say when a header names another processor than the language that was asked for.
+fn doubtful_language(
+    format: Format,
+    name: &str,
+    path: &str,
+    bytes: &Arc<[u8]>,
+    options: &LoadOptions,
+) -> Option<String> {
+    let asked = options.language.as_deref()?;
+    let silent = LoadOptions { language: None, compiler_spec: None, ..options.clone() };
+    let natural = load_as(format, name, path, bytes, &silent).ok()?;
+    let says = natural.info.language_id.as_str();
+    // The variant is the caller's to choose; processor, byte order and width are the header's.
+    let core = |id: &str| id.split(':').take(3).map(str::to_owned).collect::<Vec<_>>();
+    (core(says) != core(asked))
+        .then(|| format!("the header says {says}, but language={asked} was asked for and is used"))
+}
+
+fn load_as(
+    format: Format,
+    name: &str,
+    path: &str,
+    bytes: &Arc<[u8]>,
+    options: &LoadOptions,
+) -> Result<Program, LoadError> {
+    let bytes = Arc::clone(bytes);
     let identity = identity::Identity::new(name, path, &bytes);
     match format {
         Format::Elf => elf::load(identity, bytes, options),

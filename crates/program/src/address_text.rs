@@ -3,8 +3,10 @@
 //! Accepted are `space:hex`, `space::hex`, bare hex digits (always hex, with
 //! or without `0x`), a symbol's name if it names one place (`main`,
 //! `ns::name`, also the synthetic names the listing shows), a memory block's
-//! name, and `+` or `-` with hex digits behind any of them. What reads as hex
-//! is hex, also when a symbol is called `add`. Everything that
+//! name, and `+` or `-` with hex digits behind any of them. A word of hex
+//! digits that is a symbol's name (`add`, `face`) means the symbol where the
+//! number is no place in memory, and the number otherwise; a default name
+//! (`FUN_00101139`) always means its address. Everything that
 //! [`AddressSpaces::print`](crate::AddressSpaces::print) prints reads back as
 //! the same address.
 
@@ -18,8 +20,6 @@ const MAX_OFFSETS: usize = 16;
 const MAX_CANDIDATES: usize = 8;
 /// Longest chain of thunks that is followed.
 const MAX_THUNKS: usize = 16;
-/// Digits of the shortest printed offset.
-const PRINTED_DIGITS: usize = 8;
 
 /// Why a text names no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,15 +84,36 @@ impl Program {
             return in_space(space, number);
         }
         if let (Some(number), Some(space)) = (number(text), self.spaces.get(SpaceId::RAM)) {
-            return in_space(space, number);
+            let plain = in_space(space, number);
+            let is_place = plain.as_ref().is_ok_and(|at| self.memory.block_at(*at).is_some());
+            return if is_place { plain } else { self.symbol_place(text).unwrap_or(plain) };
+        }
+        if let Some(place) = self.default_place(text) {
+            return Ok(place);
         }
         if let Some(found) = self.symbol_place(text) {
             return found;
         }
-        match self.memory.block_named(text) {
-            Some(block) => Ok(block.start),
-            None => Err(AddressTextError::Unknown),
+        if let Some(block) = self.memory.block_named(text) {
+            return Ok(block.start);
         }
+        self.place_in_foreign_name(text).ok_or(AddressTextError::Unknown)
+    }
+
+    /// The place of a default name, if there is something.
+    fn default_place(&self, text: &str) -> Option<Address> {
+        let place = self.address_in_default_name(text)?;
+        let is_shown = || self.label_at(place).as_deref() == Some(text);
+        (self.memory.block_at(place).is_some() || is_shown()).then_some(place)
+    }
+
+    /// The place of a symbol whose name is a word of hex digits that is read as the address it
+    /// spells, because that is a place in memory.
+    pub fn namesake(&self, text: &str) -> Option<Address> {
+        let text = text.trim();
+        let place = Address::ram(number(text)?.ok()?);
+        self.memory.block_at(place)?;
+        self.symbol_place(text)?.ok().filter(|other| *other != place)
     }
 
     /// The space before the last colon; a second colon there is tolerated.
@@ -112,7 +133,7 @@ impl Program {
             places = self.places_named(text, None);
         }
         if places.is_empty() {
-            return self.synthetic_place(text).map(Ok);
+            return None;
         }
         // What can be read or run here wins over what stands for another library.
         if places.iter().any(|place| self.is_real(*place)) {
@@ -164,27 +185,6 @@ impl Program {
     fn end_of_thunks(&self, place: Address) -> Address {
         let next = |place: &Address| self.functions.at(*place)?.thunk_of;
         std::iter::successors(Some(place), next).take(MAX_THUNKS).last().unwrap_or(place)
-    }
-
-    /// The place whose synthetic name (`FUN_00101139`, `s_text_00102004`) this is.
-    fn synthetic_place(&self, text: &str) -> Option<Address> {
-        let (head, digits) = text.rsplit_once('_')?;
-        if digits.len() < PRINTED_DIGITS || head.is_empty() {
-            return None;
-        }
-        let offset = hex(digits)?;
-        let is_shown = |address: &Address| {
-            self.synthetic_label(*address).as_deref() == Some(text)
-                || self.label_at(*address).as_deref() == Some(text)
-                || self.default_function_name(*address) == text
-                    && self.functions.at(*address).is_some()
-        };
-        let ram = Some(Address::ram(offset)).filter(is_shown);
-        let elsewhere = || {
-            let spaces = self.spaces.iter().filter(|space| space.id != SpaceId::RAM);
-            spaces.map(|space| Address::new(space.id, offset)).find(is_shown)
-        };
-        ram.or_else(elsewhere)
     }
 }
 
@@ -291,7 +291,14 @@ mod tests {
             (" 0x1000 ", Address::ram(0x1000)),
             ("ram:1000", Address::ram(0x1000)),
             ("ram::0x1000", Address::ram(0x1000)),
-            ("beef", Address::ram(0xbeef)),
+            ("beef", Address::ram(0x1018)),
+            ("beef+4", Address::ram(0x101c)),
+            ("0xbeef", Address::ram(0xbeef)),
+            ("ram:beef", Address::ram(0xbeef)),
+            ("dead", Address::ram(0xdead)),
+            ("sub_1020", Address::ram(0x1020)),
+            ("fcn.00001030", Address::ram(0x1030)),
+            ("1030h", Address::ram(0x1030)),
             ("main", Address::ram(0x1004)),
             ("main+10", Address::ram(0x1014)),
             ("main + 0x10 - 4", Address::ram(0x1010)),
@@ -312,6 +319,37 @@ mod tests {
         for (text, wanted) in cases {
             assert_eq!(p.parse_address(text), Ok(wanted), "{text}");
         }
+    }
+
+    #[test]
+    fn a_name_of_hex_digits_gives_way_to_a_place_in_memory() {
+        let mut p = program();
+        let user = SourceType::UserDefined;
+        p.add_label(Address::ram(0x1040), "1080", SymbolId::GLOBAL, user);
+        p.add_label(Address::ram(0x1044), "dead", SymbolId::GLOBAL, user);
+        assert_eq!(p.parse_address("1080"), Ok(Address::ram(0x1080)));
+        assert_eq!(p.namesake("1080"), Some(Address::ram(0x1040)), "the name is told too");
+        assert_eq!(p.parse_address("dead"), Ok(Address::ram(0x1044)));
+        assert_eq!(p.namesake("dead"), None);
+        assert_eq!(p.namesake("1084"), None);
+        assert_eq!(p.decimal_reading("4160"), Some(Address::ram(0x1040)));
+        assert_eq!(p.decimal_reading("1040"), None, "a place as it stands");
+        assert_eq!(p.decimal_reading("999999"), None, "no place either way");
+    }
+
+    #[test]
+    fn a_default_name_means_its_address_whatever_is_called_so() {
+        let mut p = program();
+        let user = SourceType::UserDefined;
+        p.add_label(Address::ram(0x1050), "FUN_00001020", SymbolId::GLOBAL, user);
+        p.add_label(Address::ram(0x1054), "DAT_00009000", SymbolId::GLOBAL, user);
+        assert_eq!(p.parse_address("FUN_00001020"), Ok(Address::ram(0x1020)));
+        assert_eq!(p.parse_address("FUN_00001060"), Ok(Address::ram(0x1060)), "no function yet");
+        assert_eq!(p.parse_address("LAB_00001062"), Ok(Address::ram(0x1062)));
+        assert_eq!(p.parse_address("DAT_00009000"), Ok(Address::ram(0x1054)), "no memory there");
+        assert_eq!(p.address_in_default_name("DAT_00009000"), Some(Address::ram(0x9000)));
+        assert_eq!(p.address_in_default_name("my_FUN_00001020"), None);
+        assert_eq!(p.address_in_default_name("crc_00001020"), None, "a name like any other");
     }
 
     #[test]

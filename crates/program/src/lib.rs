@@ -6,6 +6,7 @@
 
 pub mod address;
 mod address_text;
+mod carried_address;
 pub mod changes;
 pub mod comment;
 mod compiler;

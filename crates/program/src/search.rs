@@ -19,6 +19,41 @@ pub enum TextEncoding {
     Utf16Be,
 }
 
+impl TextEncoding {
+    /// Bytes of one unit.
+    fn unit(self) -> usize {
+        match self {
+            TextEncoding::Utf8 => 1,
+            TextEncoding::Utf16Le | TextEncoding::Utf16Be => 2,
+        }
+    }
+
+    /// The unit that some bytes hold.
+    fn value(self, bytes: &[u8]) -> u16 {
+        match (self, bytes) {
+            (TextEncoding::Utf16Le, [a, b]) => u16::from_le_bytes([*a, *b]),
+            (TextEncoding::Utf16Be, [a, b]) => u16::from_be_bytes([*a, *b]),
+            _ => bytes.first().copied().unwrap_or(0).into(),
+        }
+    }
+
+    /// Text out of whole units; what is none is shown as such.
+    fn decode(self, bytes: &[u8]) -> String {
+        match self {
+            TextEncoding::Utf8 => String::from_utf8_lossy(bytes).into_owned(),
+            _ => {
+                let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| self.value(pair)).collect();
+                String::from_utf16_lossy(&units)
+            }
+        }
+    }
+}
+
+/// Whether text goes on over a unit: blanks are part of it, other control characters end it.
+fn goes_on(unit: u16) -> bool {
+    matches!(unit, 0x09 | 0x0a | 0x0d) || unit >= 0x20 && unit != 0x7f
+}
+
 /// Bytes to find, and which of their bits count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BytePattern {
@@ -139,6 +174,51 @@ pub struct Search<'a> {
 }
 
 impl Memory {
+    /// How many of the `wanted` bytes right before an address can be read in one piece with it.
+    pub fn readable_before(&self, address: Address, wanted: u64) -> u64 {
+        let is_readable = |back: &u64| {
+            let mut byte = [0u8; 1];
+            address.checked_sub(*back).is_some_and(|at| self.read(at, &mut byte).is_ok())
+        };
+        (1..=wanted).take_while(is_readable).last().unwrap_or(0)
+    }
+
+    /// The text that a match lies in: up to `most` units before and behind it, to where no text
+    /// can be.
+    pub fn text_around(
+        &self,
+        address: Address,
+        length: usize,
+        encoding: TextEncoding,
+        most: usize,
+    ) -> String {
+        let unit = encoding.unit();
+        let before = self.readable_before(address, (most * unit) as u64) as usize / unit * unit;
+        let start = address.wrapping_add((before as u64).wrapping_neg());
+        let mut bytes = vec![0; before + length + most * unit];
+        let read = self.read(start, &mut bytes).unwrap_or(0);
+        bytes.truncate(read);
+        let (head, rest) = bytes.split_at(before.min(bytes.len()));
+        let (found, tail) = rest.split_at(length.min(rest.len()));
+        let is_text = |chunk: &&[u8]| goes_on(encoding.value(chunk));
+        let head_units = head.rchunks_exact(unit).take_while(is_text).count();
+        let tail_units = tail.chunks_exact(unit).take_while(is_text).count();
+        let mut from = before - head_units * unit;
+        // A character that the limit cuts is left out.
+        if head_units == most && encoding == TextEncoding::Utf8 {
+            while from < before && bytes[from] & 0xc0 == 0x80 {
+                from += 1;
+            }
+        }
+        let mut to = before + found.len() + tail_units * unit;
+        if tail_units == most && encoding == TextEncoding::Utf8 {
+            while to > before + found.len() && bytes.get(to).is_some_and(|b| b & 0xc0 == 0x80) {
+                to -= 1;
+            }
+        }
+        encoding.decode(&bytes[from..to])
+    }
+
     /// Searches the initialised blocks that `accept` lets through for matches that start in
     /// `range`. A match may reach over adjoining blocks, but never over a hole.
     pub fn search<'a>(
@@ -262,6 +342,22 @@ mod tests {
         assert_eq!(find("hi", TextEncoding::Utf16Le, false), [12]);
         assert_eq!(find("HI", TextEncoding::Utf16Be, false), [16]);
         assert_eq!(BytePattern::of_text("", TextEncoding::Utf8, true), None);
+    }
+
+    #[test]
+    fn the_text_around_a_match_ends_where_no_text_can_be() {
+        let mut bytes = b"\x01Too many arguments: %s\n\0next\0".to_vec();
+        let utf16 = bytes.len() as u64;
+        bytes.extend("\u{1}wide text\0".encode_utf16().flat_map(u16::to_le_bytes));
+        let memory = memory(&[(0x10, bytes)]);
+        let around = |at, length, encoding, most| {
+            memory.text_around(Address::ram(at), length, encoding, most)
+        };
+        let whole = "Too many arguments: %s\n";
+        assert_eq!(around(0x10 + 5, 4, TextEncoding::Utf8, 200), whole);
+        assert_eq!(around(0x10 + 5, 4, TextEncoding::Utf8, 3), "oo many ar");
+        assert_eq!(around(0x10 + utf16 + 12, 8, TextEncoding::Utf16Le, 200), "wide text");
+        assert_eq!(memory.readable_before(Address::ram(0x12), 9), 2, "to where memory begins");
     }
 
     #[test]

@@ -94,8 +94,12 @@ pub struct Symbol {
 impl Symbol {
     /// Whether it names a place in the program's own memory.
     pub fn is_in_memory(&self) -> bool {
+        self.names_a_place() && self.address.space != SpaceId::EXTERNAL
+    }
+
+    /// Whether it names a place, be that in the program's memory or in another file.
+    pub fn names_a_place(&self) -> bool {
         matches!(self.kind, SymbolKind::Label | SymbolKind::Function)
-            && self.address.space != SpaceId::EXTERNAL
             && self.address != Address::MAX
     }
 }

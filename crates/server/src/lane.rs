@@ -3,10 +3,12 @@
 //!
 //! Work runs on blocking threads, because a call may take long. A burst of
 //! small calls is shared by a few workers; only when none of them gets on does
-//! the lane take more, so that a slow call never holds up a fast one.
+//! the lane take more, so that a slow call never holds up a fast one. A read that
+//! waits for something else to happen takes no thread meanwhile.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -24,7 +26,15 @@ pub(crate) trait Work: Send + 'static {
     fn size(&self) -> usize;
     /// Runs to the end.
     fn run(self);
+    /// What a read waits for before it runs, if for anything. It keeps its turn: what may not
+    /// run beside it waits with it.
+    fn held(&self) -> Option<Held> {
+        None
+    }
 }
+
+/// Something that takes its time and no thread.
+pub(crate) type Held = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// How the line of a lane stands.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +49,13 @@ pub(crate) struct Progress {
 
 struct State<W> {
     waiting: VecDeque<W>,
+    /// Reads whose turn has come and that are held no more.
+    released: VecDeque<W>,
+    /// Reads whose turn has come and that are held.
+    held: usize,
+    /// Memory that reads take which are held or released.
+    aside: usize,
+    /// Memory that those in line take.
     size: usize,
     reading: usize,
     writing: bool,
@@ -50,6 +67,9 @@ struct State<W> {
 impl<W: Work> State<W> {
     /// Whether the first job in line may start now.
     fn is_ready(&self) -> bool {
+        if !self.released.is_empty() {
+            return true;
+        }
         match self.waiting.front() {
             None => false,
             Some(job) if job.is_exclusive() => self.reading == 0 && !self.writing,
@@ -57,19 +77,25 @@ impl<W: Work> State<W> {
         }
     }
 
-    fn take(&mut self) -> Option<W> {
+    /// The next job, and whether it may have to be held first.
+    fn take(&mut self) -> Option<(W, bool)> {
+        if let Some(job) = self.released.pop_front() {
+            self.aside -= job.size();
+            return Some((job, false));
+        }
         if !self.is_ready() {
             return None;
         }
         let job = self.waiting.pop_front()?;
         self.size -= job.size();
-        if job.is_exclusive() {
-            self.writing = true;
-        } else {
+        let reads = !job.is_exclusive();
+        if reads {
             self.reading += 1;
+        } else {
+            self.writing = true;
         }
         self.taken += 1;
-        Some(job)
+        Some((job, reads))
     }
 }
 
@@ -89,6 +115,9 @@ impl<W: Work> Lane<W> {
         Arc::new(Lane {
             state: Mutex::new(State {
                 waiting: VecDeque::new(),
+                released: VecDeque::new(),
+                held: 0,
+                aside: 0,
                 size: 0,
                 reading: 0,
                 writing: false,
@@ -117,7 +146,8 @@ impl<W: Work> Lane<W> {
     /// How the line stands.
     pub fn progress(&self) -> Progress {
         let state = self.state.lock();
-        Progress { waiting: state.waiting.len(), size: state.size, taken: state.taken }
+        let waiting = state.waiting.len() + state.held + state.released.len();
+        Progress { waiting, size: state.size + state.aside, taken: state.taken }
     }
 
     /// Takes one more worker when a job could run and nobody is free for it.
@@ -144,7 +174,8 @@ impl<W: Work> Lane<W> {
 
     /// Waits until nothing runs and nothing waits.
     pub async fn finish(&self) {
-        self.rest(|state| state.workers == 0 && state.waiting.is_empty()).await;
+        let idle = |state: &State<W>| state.workers == 0 && state.reading == 0 && !state.writing;
+        self.rest(|state| idle(state) && state.waiting.is_empty()).await;
     }
 
     /// Waits until nothing that changes the program runs or waits to run.
@@ -185,10 +216,28 @@ impl<W: Work> Lane<W> {
         self.runtime.spawn_blocking(move || lane.work());
     }
 
+    /// Puts a read aside until what it waits for has happened.
+    fn hold(self: &Arc<Self>, job: W, held: Held) {
+        let mut state = self.state.lock();
+        state.held += 1;
+        state.aside += job.size();
+        drop(state);
+        let lane = Arc::clone(self);
+        self.runtime.spawn(async move {
+            held.await;
+            let mut state = lane.state.lock();
+            state.held -= 1;
+            state.released.push_back(job);
+            if state.workers < lane.usual_workers {
+                lane.hire(&mut state);
+            }
+        });
+    }
+
     fn work(self: Arc<Self>) {
         loop {
             let mut state = self.state.lock();
-            let Some(job) = state.take() else {
+            let Some((job, fresh)) = state.take() else {
                 state.workers -= 1;
                 drop(state);
                 self.rested.notify_waiters();
@@ -198,6 +247,10 @@ impl<W: Work> Lane<W> {
                 self.hire(&mut state);
             }
             drop(state);
+            if let Some(held) = job.held().filter(|_| fresh) {
+                self.hold(job, held);
+                continue;
+            }
             let exclusive = job.is_exclusive();
             let done = Done { lane: &self, exclusive };
             job.run();
@@ -237,6 +290,7 @@ mod tests {
 
     struct Job {
         exclusive: bool,
+        held: Mutex<Option<Held>>,
         task: Task,
     }
 
@@ -250,14 +304,17 @@ mod tests {
         fn run(self) {
             (self.task)();
         }
+        fn held(&self) -> Option<Held> {
+            self.held.lock().take()
+        }
     }
 
     fn read(task: impl FnOnce() + Send + 'static) -> Job {
-        Job { exclusive: false, task: Box::new(task) }
+        Job { exclusive: false, held: Mutex::new(None), task: Box::new(task) }
     }
 
     fn write(task: impl FnOnce() + Send + 'static) -> Job {
-        Job { exclusive: true, task: Box::new(task) }
+        Job { exclusive: true, held: Mutex::new(None), task: Box::new(task) }
     }
 
     const SOON: Duration = Duration::from_secs(5);
@@ -328,6 +385,40 @@ mod tests {
         tokio::time::timeout(SOON, answered).await.expect("in time").expect("answered");
         carer.abort();
         drop(go);
+    }
+
+    #[tokio::test]
+    async fn held_reads_take_no_worker_and_keep_their_turn() {
+        let lane = Lane::new();
+        let (out, log) = mpsc::channel();
+        let mut doors = Vec::new();
+        for _ in 0..3 * MOST_WORKERS {
+            let (open, door) = tokio::sync::oneshot::channel::<()>();
+            doors.push(open);
+            let held: Held = Box::pin(async {
+                let _ = door.await;
+            });
+            let out = out.clone();
+            let job = read(move || out.send("held").expect("listening"));
+            lane.push(Job { held: Mutex::new(Some(held)), ..job });
+        }
+        let (sent, answered) = tokio::sync::oneshot::channel();
+        lane.push(read(move || {
+            let _ = sent.send(());
+        }));
+        tokio::time::timeout(SOON, answered).await.expect("beside them").expect("answered");
+        assert_eq!(lane.progress().waiting, doors.len(), "they count as waiting");
+        let last = out.clone();
+        lane.push(write(move || last.send("write").expect("listening")));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(log.try_recv().is_err(), "the write waits for what came before it");
+        let count = doors.len();
+        drop(doors);
+        tokio::time::timeout(SOON, lane.finish()).await.expect("in time");
+        drop(out);
+        let order: Vec<_> = log.try_iter().collect();
+        assert_eq!((order.len(), order.last()), (count + 1, Some(&"write")));
+        assert_eq!((lane.progress().waiting, lane.progress().size), (0, 0));
     }
 
     #[tokio::test]

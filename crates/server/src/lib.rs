@@ -3,6 +3,7 @@
 
 mod auth;
 pub mod config;
+mod hold;
 mod lane;
 mod listen;
 mod log;

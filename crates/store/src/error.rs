@@ -53,8 +53,9 @@ pub enum StoreError {
     },
     /// The system refused to write it. What was saved before is still there.
     #[error(
-        "the project {} cannot be saved: {reason}; what was saved before is still there",
-        path.display()
+        "the project {} cannot be saved: {reason}{}",
+        path.display(),
+        if path.exists() { "; what was saved before is still there" } else { "" }
     )]
     Write {
         /// The project file.

@@ -1,38 +1,45 @@
 //! Address spaces, and what lies at an address.
 
+use std::sync::Arc;
+
+use program::{Address, Function, Program, SpaceId, SpaceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use program::{SpaceId, SpaceKind};
 
 use crate::method::{Answer, Method};
 use crate::methods::symbol::id_at;
 use crate::shapes::{AddressSelector, Get, List, NoFilter, Page, Reply};
-use crate::view::View;
+use crate::view::{Place, View};
 use crate::walk::paginate;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::read(
             "address_space.list",
-            "List the address spaces that hold memory, by name.",
+            "List the address spaces that hold memory or imports, by name.",
             space_list,
         ),
         Method::read(
             "address.resolve",
             "Read an address expression and tell what lies there: block, function, symbol.",
             resolve,
-        ),
+        )
+        .growing(),
     ]
 }
 
 fn space_list(view: &View<'_>, request: List<NoFilter>) -> Answer<Page<AddressSpace>> {
-    let holds_memory = |kind| matches!(kind, SpaceKind::Ram | SpaceKind::NonLoaded);
-    let spaces = view.program.spaces.iter().filter(|space| holds_memory(space.kind));
+    let is_shown =
+        |kind| matches!(kind, SpaceKind::Ram | SpaceKind::NonLoaded | SpaceKind::External);
+    let spaces = view.program.spaces.iter().filter(|space| is_shown(space.kind));
     let rows = spaces.map(|space| ((space.name.to_string(), space.id.0), space)).collect();
     paginate(view, request.page.as_ref(), rows, |space| AddressSpace {
         name: space.name.to_string(),
-        kind: if space.kind == SpaceKind::Ram { "ram" } else { "non_loaded" },
+        kind: match space.kind {
+            SpaceKind::Ram => "ram",
+            SpaceKind::External => "external",
+            _ => "non_loaded",
+        },
         size: u64::from(space.bits),
         min_address: view.print(program::Address::new(space.id, 0)),
         max_address: view.print(program::Address::new(space.id, space.max_offset())),
@@ -57,16 +64,20 @@ fn resolve(view: &View<'_>, request: Get<AddressSelector>) -> Answer<ResolvedAdd
             write: Some(block.permissions.write),
             execute: Some(block.permissions.execute),
         }),
-        function: program.functions.containing(address).map(|function| FunctionSummary {
-            entry: view.print(function.entry),
-            name: program.function_name(function.entry),
-        }),
+        function: function_holding(program, address)
+            .map(|function| FunctionSummary::of(program, function)),
         symbol: id_at(program, address).map(|(id, kind)| SymbolSummary {
             id: id.0.to_string(),
             name: program.label_at(address).unwrap_or_default(),
             r#type: kind,
         }),
+        namesake: program.namesake(&request.selector.address).map(|other| view.place(other)),
     })
+}
+
+/// The function whose body holds an address; one of another file has no body, only an entry.
+pub(super) fn function_holding(program: &Program, address: Address) -> Option<&Arc<Function>> {
+    program.functions.containing(address).or_else(|| program.functions.at(address))
 }
 
 /// One address space.
@@ -74,7 +85,7 @@ fn resolve(view: &View<'_>, request: Get<AddressSelector>) -> Answer<ResolvedAdd
 struct AddressSpace {
     /// Its name, as printed before the colon.
     name: String,
-    /// `ram`, `non_loaded` and so on.
+    /// `ram`, `non_loaded`, or `external` for the places of other files (imports).
     kind: &'static str,
     /// Width of its addresses in bits.
     size: u64,
@@ -105,6 +116,9 @@ struct ResolvedAddress {
     function: Option<FunctionSummary>,
     /// The primary symbol exactly there.
     symbol: Option<SymbolSummary>,
+    /// Where a symbol is that is called as the digits of the asked address read, when the address
+    /// is a place in memory and so was meant.
+    namesake: Option<Place>,
 }
 
 impl Reply for ResolvedAddress {
@@ -132,11 +146,20 @@ struct MemoryBlockSummary {
 
 /// A function in brief.
 #[derive(Debug, Serialize, JsonSchema)]
-struct FunctionSummary {
+pub(super) struct FunctionSummary {
     /// Its entry point.
     entry: String,
     /// Its name.
     name: String,
+}
+
+impl FunctionSummary {
+    pub(super) fn of(program: &Program, function: &program::Function) -> FunctionSummary {
+        FunctionSummary {
+            entry: program.spaces.print(function.entry).to_string(),
+            name: program.function_name(function.entry),
+        }
+    }
 }
 
 /// A symbol in brief.

@@ -9,12 +9,16 @@ use crate::context::CallContext;
 use crate::error::{BridgeError, ErrorCode};
 use crate::instant::utc;
 use crate::method::{Answer, Effects, Method};
-use crate::shapes::{GetOnly, Reply, Request};
+use crate::shapes::{Projection, Reply, Request};
 use crate::view::View;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::read("analysis.get", "Report the state of automatic analysis.", get),
+        Method::read(
+            "analysis.get",
+            "Report the state of automatic analysis; `wait_ms` waits for its end.",
+            get,
+        ),
         Method::control(
             "analysis.start",
             "Start automatic analysis in the background, all of it or chosen analyzers.",
@@ -25,7 +29,7 @@ pub(super) fn methods() -> Vec<Method> {
     ]
 }
 
-fn get(view: &View<'_>, _request: GetOnly) -> Answer<Analysis> {
+fn get(view: &View<'_>, _request: AnalysisRequest) -> Answer<Analysis> {
     Ok(Analysis::of(view.bridge, view.bridge.session().analysis_status()))
 }
 
@@ -60,6 +64,20 @@ pub(crate) fn already_runs(progress: f32) -> BridgeError {
         .at_method()
         .with("progress", f64::from(progress))
 }
+
+/// The one analysis there is, perhaps after its end.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct AnalysisRequest {
+    /// First waits up to this many milliseconds for the end of analysis; a batch does not.
+    #[allow(dead_code)] // read from the JSON before decoding
+    #[schemars(range(min = 0, max = 60000))]
+    wait_ms: Option<u32>,
+    /// Which members to answer; all when absent.
+    #[allow(dead_code)] // read from the JSON before decoding
+    projection: Option<Projection>,
+}
+
+impl Request for AnalysisRequest {}
 
 /// The state of analysis.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -118,11 +136,21 @@ impl Reply for Analysis {
     const IDENTITY: &'static [&'static str] = &["kind"];
 }
 
+/// What is said of the analyzers: which there are.
+fn analyzers_text() -> String {
+    let names: Vec<&str> = engine::PASSES.iter().map(|pass| pass.name).collect();
+    format!("The analyzers to run; all when absent. There are {}.", names.join(", "))
+}
+
 /// Which analyzers to run.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct StartRequest {
     /// The analyzers to run; all when absent.
-    #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
+    #[schemars(
+        length(min = 1, max = 1000),
+        inner(length(min = 1)),
+        extend("description" = analyzers_text())
+    )]
     analyzers: Option<Vec<String>>,
 }
 

@@ -7,12 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::bridge::{Bridge, State, checked};
+use crate::bridge::{Bridge, State, checked, marked};
 use crate::context::{CallContext, Transport};
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::{Answer, Effects, Handler, Method};
 use crate::registry::registry;
 use crate::shapes::{Reply, Request};
+use crate::unfinished::RunningAnalysis;
 
 const NAME: &str = "batch.execute";
 const MAX_ITEMS: usize = 1000;
@@ -36,19 +37,27 @@ fn execute(bridge: &Bridge, cx: &CallContext, request: BatchRequest) -> Answer<B
     for item in &items {
         bridge.admit(item.method)?;
     }
+    // Before the snapshots, so that an answer from a partial one always says so.
+    let unfinished = RunningAnalysis::of(&bridge.session().analysis_status());
     match mode {
-        TransactionMode::PerItem => one_by_one(bridge, cx, items),
+        TransactionMode::PerItem => one_by_one(bridge, cx, items, unfinished.as_ref()),
         TransactionMode::AllOrNone if writes => {
-            bridge.write(|program| all(bridge, cx, items, program))
+            bridge.write(|program| all(bridge, cx, items, program, None))
         }
         TransactionMode::AllOrNone => {
-            all(bridge, cx, items, &mut Program::clone(&bridge.session().snapshot()))
+            let mut program = Program::clone(&bridge.session().snapshot());
+            all(bridge, cx, items, &mut program, unfinished.as_ref())
         }
     }
 }
 
 /// Each call for itself; a failure is a row like any other.
-fn one_by_one(bridge: &Bridge, cx: &CallContext, items: Vec<Item>) -> Answer<BatchReply> {
+fn one_by_one(
+    bridge: &Bridge,
+    cx: &CallContext,
+    items: Vec<Item>,
+    unfinished: Option<&RunningAnalysis>,
+) -> Answer<BatchReply> {
     let run = |item: Item| {
         wanted(cx)?;
         let outcome = match &item.method.handler {
@@ -60,7 +69,7 @@ fn one_by_one(bridge: &Bridge, cx: &CallContext, items: Vec<Item>) -> Answer<Bat
                 bridge.run(item.method, item.arguments, cx, state)
             }
         };
-        Ok(BatchRow::of(item.id, outcome))
+        Ok(BatchRow::of(item.id, marked(item.method, outcome, unfinished)))
     };
     Ok(BatchReply { items: items.into_iter().map(run).collect::<Answer<_>>()? })
 }
@@ -82,11 +91,13 @@ fn all(
     cx: &CallContext,
     items: Vec<Item>,
     program: &mut Program,
+    unfinished: Option<&RunningAnalysis>,
 ) -> Answer<BatchReply> {
     let mut rows = Vec::with_capacity(items.len());
     for item in items {
         wanted(cx)?;
-        match bridge.run(item.method, item.arguments, cx, State::Working(program)) {
+        let outcome = bridge.run(item.method, item.arguments, cx, State::Working(program));
+        match marked(item.method, outcome, unfinished) {
             Ok(result) => rows.push(BatchRow::Done { id: item.id, result }),
             Err(cause) => {
                 let message = format!("the item {} failed, so nothing was changed", item.id);

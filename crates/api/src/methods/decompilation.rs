@@ -20,6 +20,7 @@ pub(super) fn methods() -> Vec<Method> {
             "Decompile the function at an entry point to C text or to tokens.",
             get,
         )
+        .growing()
         .cost("Milliseconds to seconds, by the function's size; bounded by `scan.timeout_ms`."),
     ]
 }
@@ -115,6 +116,10 @@ struct DecompileTimeout {
     /// After this many milliseconds it is given up.
     #[schemars(range(min = 100, max = 300_000), extend("default" = 30_000))]
     timeout_ms: Option<u32>,
+    /// First waits up to this many milliseconds for the end of analysis; a batch does not.
+    #[allow(dead_code)] // read from the JSON before decoding
+    #[schemars(range(min = 0, max = 60000))]
+    wait_ms: Option<u32>,
 }
 
 /// A run of lines.

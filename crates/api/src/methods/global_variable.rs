@@ -103,7 +103,7 @@ fn define(
     replace: bool,
     conflict: ErrorCode,
 ) -> Answer<GlobalVariable> {
-    let name = name::checked(&resource.name, "/resource/name")?;
+    let name = name::of_place(edit.program, &resource.name, address, "/resource/name")?;
     let id = resource.data_type.resolve(&mut edit.program.types, "/resource/data_type")?;
     edit.program.define_over(address, id, replace).map_err(|fault| {
         define_error(edit, address, fault, conflict, "/resource/address", "/resource/data_type")
@@ -128,7 +128,8 @@ fn patch(
         })?;
     }
     if let Some(name) = &request.patch.name {
-        edit.program.name_place(address, name::checked(name, "/patch/name")?);
+        let name = name::of_place(edit.program, name, address, "/patch/name")?;
+        edit.program.name_place(address, name);
     }
     described(edit, address)
 }

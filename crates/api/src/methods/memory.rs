@@ -40,6 +40,10 @@ pub(super) fn methods() -> Vec<Method> {
 
 /// Most bytes of a match that are answered.
 const MATCH_BYTES: usize = 64;
+/// Bytes shown before and behind a match of bytes.
+const AROUND: u64 = 16;
+/// Characters shown before and behind a match of a text.
+const TEXT_AROUND: usize = 200;
 const DEFAULT_LENGTH: u32 = 256;
 /// Longest byte pattern.
 const MAX_PATTERN: usize = 1024;
@@ -116,7 +120,7 @@ fn search(view: &View<'_>, request: ScanOf<SearchFilter>) -> Answer<ScanPage<Mat
     let steps = range.map(|range| view.program.memory.search(&pattern, range, alignment, accept));
     let candidates = steps.into_iter().flatten().map(|step| (position(step.address(), 0), step));
     walk.run(view, candidates, |step| match step {
-        SearchStep::Match(address) => Match::of(view, address, pattern.length()).map(Some),
+        SearchStep::Match(address) => Match::of(view, filter, address, pattern.length()).map(Some),
         SearchStep::Walked(_) => Ok(None),
     })
 }
@@ -380,10 +384,41 @@ struct Match {
     bytes: ByteSequence,
     /// The block that holds it.
     memory_block: String,
+    /// The whole text around a searched text: up to 200 characters before and behind it, as far
+    /// as they can be shown.
+    text: Option<String>,
+    /// The bytes around searched bytes: up to 16 before and 16 behind.
+    around: Option<Surroundings>,
+}
+
+/// Bytes around a match.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Surroundings {
+    /// Where they start.
+    address: String,
+    /// The bytes, the match among them.
+    bytes: ByteSequence,
+}
+
+impl Surroundings {
+    fn of(view: &View<'_>, address: Address, length: usize) -> Option<Surroundings> {
+        let memory = &view.program.memory;
+        let before = memory.readable_before(address, AROUND);
+        let start = address.checked_sub(before)?;
+        let mut data = vec![0; before as usize + length.min(MATCH_BYTES) + AROUND as usize];
+        let read = memory.read(start, &mut data).ok()?;
+        let bytes = bytes::encode(&data[..read], Encoding::Hex);
+        Some(Surroundings { address: view.print(start), bytes })
+    }
 }
 
 impl Match {
-    fn of(view: &View<'_>, address: Address, length: usize) -> Answer<Match> {
+    fn of(
+        view: &View<'_>,
+        filter: &SearchFilter,
+        address: Address,
+        length: usize,
+    ) -> Answer<Match> {
         let memory = &view.program.memory;
         let mut data = vec![0; length.min(MATCH_BYTES)];
         let read = memory.read(address, &mut data).unwrap_or(0);
@@ -393,6 +428,13 @@ impl Match {
             length: length as u64,
             bytes: bytes::encode(&data[..read], Encoding::Hex),
             memory_block: block.unwrap_or_default(),
+            text: (filter.text.is_some() && view.wants("text")).then(|| {
+                let encoding = filter.encoding.unwrap_or_default().into();
+                memory.text_around(address, length, encoding, TEXT_AROUND)
+            }),
+            around: (filter.text.is_none() && view.wants("around"))
+                .then(|| Surroundings::of(view, address, length))
+                .flatten(),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Names: matching parts of them, and which ones a user may give.
 
+use program::{Address, Program};
+
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::Answer;
 
@@ -15,7 +17,12 @@ pub(super) struct Part<'a> {
 impl Part<'_> {
     /// An absent or blank part is in every name.
     pub(super) fn new(wanted: Option<&str>, case_sensitive: bool) -> Part<'_> {
-        let wanted = wanted.unwrap_or_default().trim();
+        Part::exact(wanted.map(str::trim), case_sensitive)
+    }
+
+    /// A part whose blanks count.
+    pub(super) fn exact(wanted: Option<&str>, case_sensitive: bool) -> Part<'_> {
+        let wanted = wanted.unwrap_or_default();
         let wanted = if case_sensitive { wanted.into() } else { wanted.to_lowercase().into() };
         Part { wanted, case_sensitive }
     }
@@ -47,6 +54,28 @@ pub(super) fn checked<'a>(name: &'a str, pointer: &str) -> Answer<&'a str> {
         return Ok(name);
     };
     Err(BridgeError::new(ErrorCode::InvalidRequest, message).at(pointer))
+}
+
+/// A name that a user gives to a place. Default names are refused for any place but their own:
+/// clients use them as handles, and they always mean the address they carry.
+pub(super) fn of_place<'a>(
+    program: &Program,
+    name: &'a str,
+    at: Address,
+    pointer: &str,
+) -> Answer<&'a str> {
+    let name = checked(name, pointer)?;
+    match program.address_in_default_name(name).filter(|meant| *meant != at) {
+        None => Ok(name),
+        Some(meant) => {
+            let message = format!(
+                "{name} is the default name of {}, which it always means, so nothing else can be \
+                 called so; choose another name",
+                program.spaces.print(meant)
+            );
+            Err(BridgeError::new(ErrorCode::InvalidRequest, message).at(pointer))
+        }
+    }
 }
 
 /// A data type's name: printable and of bearable length; blanks inside are fine.

@@ -18,7 +18,8 @@ pub(super) fn methods() -> Vec<Method> {
             "program.get",
             "Describe the open program: file, format, bounds, language, times and counts.",
             get,
-        ),
+        )
+        .growing(),
         Method::control(
             "program.save",
             "Write the program to its project file now.",

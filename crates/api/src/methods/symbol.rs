@@ -11,11 +11,18 @@ use crate::shapes::{Get, Patch, Reply, Scan, ScanPage};
 use crate::view::{Edit, View};
 use crate::walk::{OpenEnd, Walk, position};
 
+/// The namespace of imports whose library is not known.
+const EXTERNAL: &str = "<EXTERNAL>";
+
 pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::read("symbol.get", "Describe one symbol by its id.", get),
-        Method::read("symbol.list", "Walk stored symbols in address order.", list)
-            .cost("Grows with the symbols walked over, matching or not."),
+        Method::read(
+            "symbol.list",
+            "Walk stored symbols in address order; those of other files (imports) come after the program's own.",
+            list,
+        )
+        .cost("Grows with the symbols walked over, matching or not; `address` and `external` make it small."),
         Method::write("symbol.patch", "Rename one symbol.", patch).destructive().idempotent(),
     ]
 }
@@ -31,13 +38,16 @@ fn list(view: &View<'_>, request: Scan<SymbolFilter>) -> Answer<ScanPage<SymbolR
     let only = filter.address.as_deref().map(|text| view.address(text, "/filter/address"));
     let only = only.transpose()?;
     if let Some(only) = only {
-        walk.narrow(request.scan.as_ref(), only);
+        walk.narrow(request.scan.as_ref(), only, only);
+    } else if filter.external == Some(true) {
+        let (first, last) = view.external_space();
+        walk.narrow(request.scan.as_ref(), first, last);
     }
     let matcher = filter.matcher();
     let ((space, offset, id), end) = walk.positions();
     let from = (Address::new(SpaceId(space), offset), SymbolId(id));
     let symbols = view.program.symbols.in_order(from, end);
-    let places = symbols.filter(|(_, symbol)| symbol.is_in_memory());
+    let places = symbols.filter(|(_, symbol)| symbol.names_a_place());
     let candidates = places.map(|(id, symbol)| (position(symbol.address, id.0), (id, symbol)));
     walk.run(view, candidates, |(id, symbol)| {
         let fits = only.is_none_or(|only| symbol.address == only)
@@ -48,12 +58,13 @@ fn list(view: &View<'_>, request: Scan<SymbolFilter>) -> Answer<ScanPage<SymbolR
 
 fn patch(edit: &mut Edit<'_>, request: Patch<SymbolSelector, SymbolPatch>) -> Answer<Symbol> {
     let id = request.selector.id()?;
-    let kind = edit.program.symbols.get(id).ok_or_else(|| no_symbol(id))?.kind;
+    let symbol = edit.program.symbols.get(id).ok_or_else(|| no_symbol(id))?;
+    let (kind, address) = (symbol.kind, symbol.address);
     if !matches!(kind, SymbolKind::Label | SymbolKind::Function) {
         let message = format!("a {} cannot be renamed; labels and functions can", kind.name());
         return Err(BridgeError::new(ErrorCode::InvalidRequest, message).at("/selector/id"));
     }
-    let new = name::checked(&request.patch.name, "/patch/name")?;
+    let new = name::of_place(edit.program, &request.patch.name, address, "/patch/name")?;
     if edit.program.symbol_name(id) != new {
         edit.program.symbols.edit(id, |symbol| {
             symbol.name = new.into();
@@ -66,6 +77,15 @@ fn patch(edit: &mut Edit<'_>, request: Patch<SymbolSelector, SymbolPatch>) -> An
 fn no_symbol(id: SymbolId) -> BridgeError {
     let message = format!("no symbol has the id {}; symbol.list shows ids", id.0);
     BridgeError::not_found("symbol", message).at("/selector/id")
+}
+
+/// The name of the namespace that a symbol is shown in; what no library is known for is just
+/// external.
+fn namespace(program: &Program, symbol: &program::Symbol) -> String {
+    if symbol.parent == SymbolId::GLOBAL && symbol.address.space == SpaceId::EXTERNAL {
+        return EXTERNAL.to_owned();
+    }
+    program.namespace_name(symbol.parent)
 }
 
 /// The symbol shown at an address, stored or synthetic, and what it names.
@@ -118,6 +138,8 @@ struct Symbol {
     source_type: &'static str,
     /// True for the one shown at its address.
     primary: bool,
+    /// True where other files may enter: exports and the program's start.
+    entry_point: bool,
 }
 
 impl Symbol {
@@ -132,9 +154,10 @@ impl Symbol {
             name: program.symbol_name(id),
             address: has_place.then(|| program.spaces.print(symbol.address).to_string()),
             r#type: symbol.kind.name(),
-            namespace: program.namespace_name(symbol.parent),
+            namespace: namespace(program, symbol),
             source_type: symbol.source.name(),
             primary: symbol.primary,
+            entry_point: symbol.external_entry,
         })
     }
 
@@ -151,6 +174,7 @@ impl Symbol {
             namespace: program.namespace_name(SymbolId::GLOBAL),
             source_type: SourceType::Default.name(),
             primary: true,
+            entry_point: false,
         })
     }
 }
@@ -173,22 +197,30 @@ impl Reply for SymbolRow {
 struct SymbolFilter {
     /// Part of the name.
     name: Option<String>,
+    /// Part of the name with its namespaces before it (`ns::name`).
+    text: Option<String>,
     /// Only symbols at this address.
     address: Option<String>,
     /// What they name, in any case.
     r#type: Option<String>,
-    /// The exact name of the namespace.
+    /// The exact name of the namespace; that of an import is its library, or `<EXTERNAL>`.
     namespace: Option<String>,
     /// Who named them, in any case.
     source_type: Option<String>,
-    /// True to match `name` in its case only; false when absent.
+    /// True for imports only (places of other files), false for the program's own places only.
+    external: Option<bool>,
+    /// True for exports and the program's start only, false for everything else.
+    entry_point: Option<bool>,
+    /// True to match `name` and `text` in their case only; false when absent.
     case_sensitive: Option<bool>,
 }
 
 impl SymbolFilter {
     fn matcher(&self) -> SymbolMatcher<'_> {
+        let part = |text| name::Part::new(text, self.case_sensitive.unwrap_or(false));
         SymbolMatcher {
-            name: name::Part::new(self.name.as_deref(), self.case_sensitive.unwrap_or(false)),
+            name: part(self.name.as_deref()),
+            text: part(self.text.as_deref()),
             filter: self,
         }
     }
@@ -196,6 +228,7 @@ impl SymbolFilter {
 
 struct SymbolMatcher<'a> {
     name: name::Part<'a>,
+    text: name::Part<'a>,
     filter: &'a SymbolFilter,
 }
 
@@ -204,12 +237,26 @@ impl SymbolMatcher<'_> {
         let same = |wanted: &Option<String>, name: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name))
         };
-        let namespace = self.filter.namespace.as_deref();
-        same(&self.filter.r#type, symbol.kind.name())
-            && same(&self.filter.source_type, symbol.source.name())
-            && namespace.is_none_or(|wanted| wanted == program.namespace_name(symbol.parent))
+        let filter = self.filter;
+        let is_external = symbol.address.space == SpaceId::EXTERNAL;
+        let wanted_namespace = filter.namespace.as_deref();
+        same(&filter.r#type, symbol.kind.name())
+            && same(&filter.source_type, symbol.source.name())
+            && filter.external.is_none_or(|wanted| wanted == is_external)
+            && filter.entry_point.is_none_or(|wanted| wanted == symbol.external_entry)
+            && wanted_namespace.is_none_or(|wanted| wanted == namespace(program, symbol))
             && (self.name.is_empty() || self.name.is_in(&program.symbol_name(id)))
+            && (self.text.is_empty() || self.text.is_in(&path_text(program, id, symbol)))
     }
+}
+
+/// A symbol's name with its namespaces before it.
+fn path_text(program: &Program, id: SymbolId, symbol: &program::Symbol) -> String {
+    let mut path = program.symbols.path(symbol.parent).join("::");
+    if !path.is_empty() {
+        path.push_str("::");
+    }
+    path + &program.symbol_name(id)
 }
 
 /// A change of a symbol.

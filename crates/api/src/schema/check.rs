@@ -164,7 +164,7 @@ impl Checker {
         }
         for name in &object.required {
             if !members.contains_key(name) {
-                let message = format!("the member {name} is required");
+                let message = self.missing_member(object, name, members);
                 return Err(Fault::new(ErrorCode::MissingField, message).below(name.clone()));
             }
         }
@@ -178,6 +178,41 @@ impl Checker {
             }
         }
         Ok(())
+    }
+
+    /// Says that a member is required; when one was sent that is not known, that one was meant.
+    fn missing_member(
+        &self,
+        object: &Object,
+        name: &str,
+        members: &serde_json::Map<String, Value>,
+    ) -> String {
+        let is_known = |sent: &String| object.members.iter().any(|(known, _)| known == sent);
+        let node = object.members.iter().find(|(known, _)| known == name).map(|(_, node)| node);
+        // An object is named with what it takes, so that the next call can be right.
+        let shape = match node.map(|node| self.resolved(node)) {
+            Some(Node::Object(inner)) if !inner.members.is_empty() => {
+                let names: Vec<&str> = inner.members.iter().map(|(n, _)| n.as_str()).collect();
+                format!("{name} {{{}}}", names.join(", "))
+            }
+            _ => name.to_owned(),
+        };
+        match members.keys().find(|sent| !is_known(sent) && !object.open) {
+            Some(sent) => {
+                let sent: String = sent.chars().take(64).collect();
+                format!(
+                    "the member {shape} is required; {sent} is not known here, write {name} in its place"
+                )
+            }
+            None => format!("the member {shape} is required"),
+        }
+    }
+
+    fn resolved<'n>(&'n self, node: &'n Node) -> &'n Node {
+        match node {
+            Node::Reference(index) => &self.definitions[*index],
+            other => other,
+        }
     }
 
     fn tagged(
@@ -346,11 +381,9 @@ fn unknown_member(name: &str, members: &[(String, Node)]) -> Fault {
         .below(name)
 }
 
-/// The candidate that is at most a third of the text away, counted in edits.
-pub(crate) fn nearest<'a>(
-    given: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
+/// The candidate that is at most a third of the text away, counted in edits: what somebody who
+/// wrote `given` may have meant.
+pub fn nearest<'a>(given: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let given: Vec<char> = given.chars().take(64).collect();
     let limit = (given.len() / 3).max(1);
     candidates

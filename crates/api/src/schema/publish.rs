@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::projection;
 use crate::shapes::{Reply, Request};
+use crate::unfinished::RunningAnalysis;
 
 const DEFINITIONS: &str = "#/$defs/";
 
@@ -36,6 +37,16 @@ pub(crate) fn output<R: Reply>() -> Value {
         require(projection::row_mut(&mut schema, R::LIST), R::IDENTITY);
     }
     schema
+}
+
+/// Adds what answers carry while analysis runs; nobody may choose to leave it out.
+pub(crate) fn add_running_analysis(output: &mut Value) {
+    if let Some(members) = output.pointer_mut("/properties").and_then(Value::as_object_mut) {
+        let mut schema = derive::<RunningAnalysis>();
+        schema["description"] =
+            "Only while analysis runs: this answer may lack what is not found yet.".into();
+        members.insert("analysis".to_owned(), schema);
+    }
 }
 
 fn require(row: &mut Value, names: &[&str]) {

@@ -17,6 +17,7 @@ mod rmcp_client;
 mod security;
 mod shutdown;
 mod startup;
+mod unfinished;
 mod websocket_cases;
 mod websocket_frames;
 mod websocket_handshake;

@@ -253,3 +253,19 @@ fn without_a_file_every_answer_says_how_to_name_one() {
     assert!(reply.to_string().contains("program_not_open"), "{reply}");
     pipes.end();
 }
+
+#[test]
+fn a_wrong_path_is_told_by_every_answer() {
+    let mut pipes = Pipes::run(&["stdio", "/nonexistent/program", "project=none"]);
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}});
+    assert!(pipes.request("initialize", hello)["result"].is_object());
+    for (tool, operation) in [("ghidra.function", "list"), ("ghidra.program", "get")] {
+        let call = json!({"name": tool, "arguments": {"operation": operation}});
+        let answer = pipes.request("tools/call", call);
+        let error = &answer["result"]["structuredContent"];
+        assert_eq!((&error["status"], &error["code"]), (&json!(409), &json!("program_not_open")));
+        let message = error["message"].as_str().expect("a sentence");
+        assert!(message.contains("/nonexistent/program"), "{message}");
+        assert!(message.contains("start it again"), "{message}");
+    }
+}

@@ -74,13 +74,17 @@ impl Served {
     }
 
     /// Waits for the end: whether it was a good one, and what was said.
-    fn ended(mut self) -> (bool, String) {
+    fn ended(self) -> (bool, String) {
+        self.ended_within(SOON)
+    }
+
+    fn ended_within(mut self, limit: Duration) -> (bool, String) {
         let began = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a child") {
                 break status;
             }
-            assert!(began.elapsed() < SOON, "it still runs");
+            assert!(began.elapsed() < limit, "it still runs");
             std::thread::sleep(Duration::from_millis(10));
         };
         let mut text = String::new();
@@ -237,4 +241,52 @@ fn read_only_and_none_leave_nothing_behind() {
         let left: Vec<_> = home.path().read_dir().expect("a folder").flatten().collect();
         assert!(left.is_empty(), "{argument}: {left:?}");
     }
+}
+
+/// Other ways to open the same file have projects of their own; the file is still the same.
+#[test]
+fn another_way_to_open_is_no_change_of_the_file() {
+    let home = home();
+    let first = serve(&sample(), home.path(), &["analysis=wait"]);
+    first.signal("-TERM");
+    assert!(first.ended().0);
+    let other = serve(&sample(), home.path(), &["analysis=off", "base=0x500000"]);
+    other.signal("-TERM");
+    let (good, text) = other.ended();
+    assert!(good && !text.contains("has changed"), "{text}");
+}
+
+#[test]
+fn the_lock_is_gone_after_an_end_in_the_middle_of_analysis() {
+    let home = home();
+    let large = std::env::current_exe().expect("a path");
+    let served = serve(&large, home.path(), &[]);
+    let lock = PathBuf::from(format!("{}.lock", project_of(&served).display()));
+    assert!(lock.exists(), "it is claimed while it is served");
+    served.signal("-INT");
+    // The pass that runs is asked to end, and may take a while on a busy machine.
+    let (good, text) = served.ended_within(4 * SOON);
+    assert!(good, "{text}");
+    assert!(!lock.exists(), "it is given up");
+    assert!(text.contains("begins anew at the next start"), "{text}");
+    assert!(!text.contains("is lost"), "nothing was edited: {text}");
+}
+
+#[test]
+fn a_finished_analysis_is_kept_at_once_and_read_beside() {
+    let home = home();
+    let served = serve(&sample(), home.path(), &[]);
+    let state = served.call("ghidra.analysis", "get", json!({"wait_ms": 60_000}));
+    assert_eq!(state["status"], "completed", "{state}");
+    let project = project_of(&served);
+    let began = Instant::now();
+    while !project.exists() {
+        assert!(began.elapsed() < SOON, "it is not saved");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let beside = serve(&sample(), home.path(), &["read_only=true"]);
+    assert_eq!(beside.ready["analyzed"], true, "the saved state is read");
+    served.signal("-KILL");
+    let again = serve(&sample(), home.path(), &["analysis=off"]);
+    assert_eq!(again.ready["analyzed"], true, "nothing is lost by a crash");
 }

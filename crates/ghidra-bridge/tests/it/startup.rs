@@ -38,11 +38,24 @@ fn bad_files_are_named() {
         path("foreign-machine", &foreign),
     ];
     for file in &cases {
-        for command in ["serve", "ws", "mcp", "stdio"] {
+        for command in ["serve", "ws", "mcp"] {
             let text = mistake(&[command, file]);
             assert!(text.contains(file.as_str()), "{text}: names the file");
         }
+        // Over pipes nobody reads this: see `pipes::a_wrong_path_is_told_by_every_answer`.
+        let text = stays_up(&["stdio", file]);
+        assert!(text.contains(file.as_str()), "{text}: names the file");
     }
+}
+
+/// What is said by a command that goes on without a program.
+fn stays_up(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let text = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {text}");
+    assert_eq!(text.trim_end().lines().count(), 1, "{arguments:?}: {text}");
+    assert!(text.starts_with("No program is open: "), "{text}");
+    text
 }
 
 /// An archive with the sample in it under two names.
@@ -64,10 +77,10 @@ fn of_an_archive_the_named_member_opens() {
     let path = folder.path().join("lib.a");
     std::fs::write(&path, archive()).expect("a file");
     let file = path.to_str().expect("a name");
-    let text = mistake(&["stdio", file]);
+    let text = mistake(&["serve", file]);
     assert_eq!(text.matches("first.o, second.o").count(), 1, "{text}");
     assert!(text.contains("member="), "{text}");
-    let text = mistake(&["stdio", file, "member=third.o"]);
+    let text = mistake(&["serve", file, "member=third.o"]);
     assert!(text.contains("no member `third.o`"), "{text}");
     let output = run(&["stdio", file, "member=second.o", "project=none", "analysis=off"]);
     let text = String::from_utf8_lossy(&output.stderr);
@@ -94,6 +107,15 @@ fn bad_arguments_are_one_line() {
     for (arguments, expected) in [
         (&["serve"][..], "name the file"),
         (&["nonsense"], "is not a command"),
+        (&["srve", file], "did you mean serve?"),
+        (&["help", "srve"], "did you mean serve?"),
+        (&["serve", file, "ws_prt=0"], "did you mean ws_port?"),
+        (&["serve", "ws_port=0", file], "the file comes first"),
+        (&["serve", file, file], "only one file is opened at a time"),
+        (&["serve", file, "member=x"], "leave member out"),
+        (&["serve", file, "loader=pe"], "this is ELF, not PE"),
+        (&["serve", file, "loader=macho"], "this is ELF, not Mach-O"),
+        (&["serve", file, "log=/nonexistent/folder/x"], "log=/nonexistent/folder/x cannot"),
         (&[file], "ghidra-bridge serve"),
         (&["serve", file, "port=1"], "port is not an argument of serve"),
         (&["ws", file, "port=99999"], "port must be"),
@@ -108,6 +130,29 @@ fn bad_arguments_are_one_line() {
     }
     let text = mistake(&["mcp", file, "token=s3cret s3cret"]);
     assert!(!text.contains("s3cret"), "{text}");
+}
+
+#[test]
+fn what_was_never_saved_is_not_mourned() {
+    let file = sample();
+    let text = mistake(&["serve", file.to_str().expect("a name"), "project=/nonexistent/folder/x"]);
+    assert!(!text.contains("saved before"), "{text}");
+}
+
+#[test]
+fn a_language_that_does_not_fit_the_header_is_doubted() {
+    let file = sample();
+    let file = file.to_str().expect("a name");
+    let words = ["stdio", file, "project=none", "analysis=off"];
+    let text = |language: &'static str| {
+        let output = run(&[&words[..], &[language]].concat());
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    let doubt = text("language=ARM:LE:32:v8");
+    assert!(doubt.contains("the header says x86:LE:64:default"), "{doubt}");
+    let fits = text("language=x86:LE:64:default:windows");
+    assert!(!fits.contains("header"), "{fits}");
 }
 
 #[test]

@@ -137,6 +137,30 @@ pub const KEYS: &[Key] = &[
     key("max_clients", "COUNT", SOCKETS, "Connections served at once (default 256)."),
 ];
 
+/// A key as a command calls it: `mcp_port` is the port of `mcp`, and `ws_path` the path of `ws`.
+pub fn spelling(command: Command, name: String) -> String {
+    let short = match (command, name.as_str()) {
+        (Mcp, "mcp_port") | (Ws, "ws_port") => "port",
+        (Mcp, "mcp_path") | (Ws, "ws_path") => "path",
+        _ => return name,
+    };
+    short.to_owned()
+}
+
+/// What to write in place of a key that other commands take.
+pub fn other_spelling(command: Command, name: &str) -> Option<&'static str> {
+    match (command, name) {
+        (Serve, "port") => Some("it listens twice: give ws_port and mcp_port"),
+        (Serve, "path") => Some("it listens twice: give ws_path and mcp_path"),
+        (Ws, "mcp_port" | "mcp_path") => Some("it serves no MCP; serve does both"),
+        (Mcp, "ws_port" | "ws_path") => Some("it serves no WebSocket; serve does both"),
+        (Stdio, "port" | "path" | "host" | "ws_port" | "ws_path" | "mcp_port" | "mcp_path") => {
+            Some("it listens nowhere, and speaks over standard input and output")
+        }
+        _ => None,
+    }
+}
+
 /// Finds a key by name.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)

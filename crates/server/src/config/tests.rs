@@ -57,6 +57,18 @@ fn the_three_spellings_mean_the_same() {
 }
 
 #[test]
+fn each_command_takes_its_keys_in_both_spellings() {
+    for (command, words) in [
+        (Command::Mcp, ["f", "mcp_port=0", "mcp_path=/x"]),
+        (Command::Mcp, ["f", "port=0", "path=/x"]),
+        (Command::Ws, ["f", "ws_port=0", "--ws-path=/x"]),
+    ] {
+        let config = read(command, &words).expect("both spellings");
+        assert_eq!(config.mcp.or(config.websocket), endpoint("127.0.0.1", 0, "/x"));
+    }
+}
+
+#[test]
 fn values_are_read() {
     let config = read(
         Command::Mcp,
@@ -112,6 +124,13 @@ fn mistakes_are_named() {
         (Serve, &["--read-only"], "name the file"),
         (Ws, &["f", "word"], "write key=value"),
         (Ws, &["f", "=x"], "write key=value"),
+        (Serve, &["f", "g"], "only one file is opened at a time, and f is named already"),
+        (Serve, &["ws_port=0", "/bin/ls"], "the file comes first"),
+        (Serve, &["f", "ws_prt=0"], "did you mean ws_port?"),
+        (Serve, &["f", "port=1"], "give ws_port and mcp_port"),
+        (Mcp, &["f", "ws_port=0"], "it serves no WebSocket"),
+        (Mcp, &["f", "port=1", "mcp_port=2"], "port is given twice"),
+        (Stdio, &["f", "port=1"], "it listens nowhere"),
         (Ws, &["f", "port=1", "port=1"], "port is given twice"),
         (Ws, &["f", "port=1", "--port", "2"], "port is given twice"),
         (Ws, &["f", "--port"], "needs a value"),

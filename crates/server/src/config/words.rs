@@ -24,8 +24,9 @@ impl Words {
             }
             let (name, value) = match word.strip_prefix("--") {
                 Some(option) => option_word(option, &mut rest)?,
-                None => plain_word(word)?,
+                None => plain_word(word).map_err(|error| out.misplaced(command, word, error))?,
             };
+            let name = keys::spelling(command, name);
             if out.values.insert(name.clone(), value).is_some() {
                 return Err(ConfigError::new(format!("{name} is given twice; give it once")));
             }
@@ -33,6 +34,23 @@ impl Words {
         out.refuse_unknown(command)?;
         out.values.retain(|_, value| !value.is_empty());
         Ok(out)
+    }
+
+    /// What is wrong with a word that may be a file.
+    fn misplaced(&self, command: Command, word: &str, error: ConfigError) -> ConfigError {
+        if word.contains('=') {
+            return error;
+        }
+        ConfigError::new(match &self.file {
+            Some(file) => format!(
+                "only one file is opened at a time, and {} is named already; after it write key=value, not {word:?}",
+                file.display()
+            ),
+            None => format!(
+                "the file comes first, before every key=value: ghidra-bridge {} {word} ...",
+                command.name()
+            ),
+        })
     }
 
     fn refuse_unknown(&self, command: Command) -> Result<(), ConfigError> {
@@ -50,10 +68,16 @@ impl Words {
                 .filter(|key| key.belongs_to(command))
                 .map(|key| key.name)
                 .collect();
+            let hint = match keys::other_spelling(command, name) {
+                Some(hint) => hint.to_owned(),
+                None => match api::nearest(name, known.iter().copied()) {
+                    Some(near) => format!("did you mean {near}?"),
+                    None => format!("it takes {}", known.join(", ")),
+                },
+            };
             return Err(ConfigError::new(format!(
-                "{name} is not an argument of {}; it takes {}",
-                command.name(),
-                known.join(", ")
+                "{name} is not an argument of {}; {hint}",
+                command.name()
             )));
         }
         Ok(())

@@ -1,10 +1,13 @@
 //! One request that has its era: carried out, and its result dressed.
 
+use crate::hold;
+use crate::lane::Held;
 use crate::service::Service;
-use api::CancelToken;
+use api::CallContext;
 use mcp::{Call, Era, Failure, Implementation, Shape};
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use super::tools::{CONTRACT_URI, Catalog};
 
@@ -69,13 +72,20 @@ impl Request {
         }
     }
 
+    /// What it waits for before it is carried out, if for anything.
+    pub fn held(&self, service: &Arc<Service>, context: &CallContext) -> Option<Held> {
+        let Call::CallTool { name, arguments } = &self.call else { return None };
+        let (method, params) = service.catalog.waiting(name, arguments)?;
+        hold::held(service, method, &params, context)
+    }
+
     /// Carries it out. A fault of ours becomes an error that tells nothing of our inside.
-    pub fn answer(self, service: &Service, cancel: CancelToken) -> Result<Answer, Failure> {
-        catch_unwind(AssertUnwindSafe(|| self.carry_out(service, cancel)))
+    pub fn answer(self, service: &Service, context: &CallContext) -> Result<Answer, Failure> {
+        catch_unwind(AssertUnwindSafe(|| self.carry_out(service, context)))
             .unwrap_or_else(|_| Err(Failure::internal()))
     }
 
-    fn carry_out(self, service: &Service, cancel: CancelToken) -> Result<Answer, Failure> {
+    fn carry_out(self, service: &Service, context: &CallContext) -> Result<Answer, Failure> {
         #[cfg(test)]
         service.fail_if_told();
         let Request { era, shape, call } = self;
@@ -95,7 +105,7 @@ impl Request {
             ),
             Call::ReadResource { uri } => return Err(Failure::unknown_resource(era, &uri)),
             Call::CallTool { name, arguments } => {
-                let outcome = catalog.call(&service.bridge, &name, arguments, cancel)?;
+                let outcome = catalog.call(&service.bridge, &name, arguments, context)?;
                 failed = outcome.is_err();
                 tool_result(outcome)
             }

@@ -18,7 +18,10 @@ pub(super) fn answer(
     let domain = text(arguments, "domain")?;
     let operation = text(arguments, "operation")?;
     match (domain, operation) {
-        (None, None) => Ok(json!({ "domains": catalog.domain_names() })),
+        (None, None) => {
+            let names = catalog.domain_names();
+            Ok(json!({ "domains": names, "note": api::WHILE_ANALYSIS_RUNS }))
+        }
         (None, Some(_)) => Err(refuse("an operation needs its domain beside it".into(), "/domain")),
         (Some(domain), operation) => {
             let Some(domain) = catalog.domain(domain) else {

@@ -5,7 +5,7 @@ use crate::auth;
 use crate::log::Line;
 use crate::origin;
 use crate::service::Service;
-use api::CancelToken;
+use api::{CallContext, CancelToken, Transport};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -213,14 +213,18 @@ impl Exchange<'_> {
         let service = &self.endpoint.service;
         let cancel =
             if request.ends_with_its_client() { self.gone.clone() } else { CancelToken::new() };
+        let context = CallContext::with(Transport::Mcp, cancel);
         if !request.is_long() {
-            return request.answer(service, cancel);
+            return request.answer(service, &context);
+        }
+        if let Some(held) = request.held(service, &context) {
+            held.await;
         }
         let mutating = request.changes_something(&service.catalog);
         let work = {
             let service = Arc::clone(service);
             tokio::task::spawn_blocking(move || {
-                let answer = request.answer(&service, cancel);
+                let answer = request.answer(&service, &context);
                 (answer, mutating && service.bridge.is_shutting_down())
             })
         };

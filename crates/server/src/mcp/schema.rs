@@ -100,6 +100,7 @@ pub(super) fn help_output() -> Value {
         "type": "object",
         "properties": {
             "domains": { "type": "array", "items": { "type": "string" } },
+            "note": { "type": "string" },
             "domain": { "type": "string" },
             "operations": { "type": "array", "items": { "type": "string" } },
             "operation": { "type": "string" },

@@ -1,10 +1,10 @@
 //! MCP over pipes: one message per line, answered as they finish. Nothing but
 //! protocol is written.
 
-use crate::lane::{Lane, Work};
+use crate::lane::{Held, Lane, Work};
 use crate::log::Line;
 use crate::service::Service;
-use api::CancelToken;
+use api::{CallContext, CancelToken, Transport};
 use jsonrpc::Id;
 use mcp::{Failure, Incoming, Source, Version};
 use parking_lot::Mutex;
@@ -137,7 +137,8 @@ impl Client {
         self.settled = request.handshake().or(self.settled);
         let cancel = CancelToken::new();
         if !request.is_long() {
-            return Some(match request.answer(&self.service, cancel) {
+            let context = CallContext::with(Transport::Mcp, cancel);
+            return Some(match request.answer(&self.service, &context) {
                 Ok(answer) => mcp::success(&id, answer.result),
                 Err(failure) => mcp::error(&id, &failure),
             });
@@ -148,7 +149,7 @@ impl Client {
             id,
             size: line.len(),
             request,
-            cancel,
+            context: CallContext::with(Transport::Mcp, cancel),
             service: Arc::clone(&self.service),
             running: Arc::clone(&self.running),
             answers: self.answers.clone(),
@@ -162,7 +163,7 @@ struct Job {
     size: usize,
     exclusive: bool,
     request: answer::Request,
-    cancel: CancelToken,
+    context: CallContext,
     service: Arc<Service>,
     running: Running,
     answers: mpsc::Sender<Value>,
@@ -177,14 +178,18 @@ impl Work for Job {
         self.size
     }
 
+    fn held(&self) -> Option<Held> {
+        self.request.held(&self.service, &self.context)
+    }
+
     fn run(self) {
         // Given up before it began: it must neither run nor be answered.
-        if self.cancel.is_cancelled() {
+        if self.context.cancel.is_cancelled() {
             return;
         }
         let started = Instant::now();
         let tool = self.request.tool().map(str::to_owned);
-        let answer = self.request.answer(&self.service, self.cancel.clone());
+        let answer = self.request.answer(&self.service, &self.context);
         self.service.log.mcp(&Line {
             id: Some(&self.id),
             method: Some("tools/call"),
@@ -198,7 +203,7 @@ impl Work for Job {
             Err(failure) => mcp::error(&self.id, &failure),
         };
         self.running.lock().remove(&self.id);
-        if !self.cancel.is_cancelled() {
+        if !self.context.cancel.is_cancelled() {
             let _ = self.answers.blocking_send(reply);
         }
         if self.exclusive && self.service.bridge.is_shutting_down() {

@@ -3,7 +3,7 @@
 use super::help;
 use super::schema;
 use crate::config::{ToolNames, ToolSchemas, ToolStyle};
-use api::{Bridge, BridgeError, CallContext, CancelToken, Domain, ErrorCode, Method, Transport};
+use api::{Bridge, BridgeError, CallContext, Domain, ErrorCode, Method};
 use mcp::Failure;
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
@@ -42,8 +42,9 @@ impl Catalog {
             "One program is open for analysis. Call {help} without arguments for the domain tools, \
              with a domain for its operations, and with a domain and an operation for its schemas. \
              Then call the domain tool with operation and params. Places are given as addresses \
-             (ram:00101000, 0x101000) or as names (main).",
-            help = catalog.name(HELP)
+             (ram:00101000, 0x101000) or as names (main). {while_analysis_runs}",
+            help = catalog.name(HELP),
+            while_analysis_runs = api::WHILE_ANALYSIS_RUNS,
         );
         catalog
     }
@@ -95,13 +96,26 @@ impl Catalog {
         method.is_some_and(|method| !method.effects().read_only)
     }
 
+    /// The method that a call runs and its parameters, if those may ask it to wait.
+    pub(crate) fn waiting(
+        &self,
+        name: &str,
+        arguments: &Map<String, Value>,
+    ) -> Option<(&'static str, Value)> {
+        let operation = arguments.get("operation")?.as_str()?;
+        let method = api::registry().operation(self.without_prefix(name)?, operation)?;
+        let params = object(arguments.get("params").cloned()).ok()?;
+        let asks = params.contains_key("scan") || params.contains_key("wait_ms");
+        asks.then(|| (method.name(), Value::Object(params)))
+    }
+
     /// Runs a tool. The inner error is a bridge error, for the model to read.
     pub(crate) fn call(
         &self,
         bridge: &Bridge,
         name: &str,
         arguments: Map<String, Value>,
-        cancel: CancelToken,
+        context: &CallContext,
     ) -> Result<Result<Value, Value>, Failure> {
         let tool = self.without_prefix(name);
         if tool == Some(HELP) {
@@ -115,7 +129,7 @@ impl Catalog {
                 help::shown(name)
             )));
         };
-        Ok(self.run(bridge, domain.name, arguments, cancel).map_err(|error| error.to_json()))
+        Ok(self.run(bridge, domain.name, arguments, context).map_err(|error| error.to_json()))
     }
 
     fn run(
@@ -123,7 +137,7 @@ impl Catalog {
         bridge: &Bridge,
         domain: &str,
         mut arguments: Map<String, Value>,
-        cancel: CancelToken,
+        context: &CallContext,
     ) -> Result<Value, BridgeError> {
         if let Some(name) =
             arguments.keys().find(|name| !matches!(name.as_str(), "operation" | "params"))
@@ -133,9 +147,8 @@ impl Catalog {
         }
         let method = self.method(domain, arguments.get("operation"))?;
         let params = object(arguments.remove("params"))?;
-        let context = CallContext { transport: Transport::Mcp, cancel };
         let result =
-            bridge.call(method.name(), Value::Object(params), &context).map_err(|mut error| {
+            bridge.call(method.name(), Value::Object(params), context).map_err(|mut error| {
                 // Here the method is named by the operation.
                 if error.target == "/method" {
                     "/operation".clone_into(&mut error.target);

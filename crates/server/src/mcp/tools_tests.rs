@@ -265,10 +265,12 @@ fn empty_session() -> engine::Session {
 fn call(catalog: &Catalog, name: &str, arguments: Value) -> Result<Result<Value, Value>, i64> {
     let bridge = Bridge::new(empty_session(), api::BridgeOptions::default());
     let arguments = arguments.as_object().cloned().unwrap_or_default();
-    catalog.call(&bridge, name, arguments, CancelToken::new()).map_err(|failure| {
-        assert_eq!(failure.http_status, 400);
-        failure.code
-    })
+    catalog.call(&bridge, name, arguments, &CallContext::new(api::Transport::Mcp)).map_err(
+        |failure| {
+            assert_eq!(failure.http_status, 400);
+            failure.code
+        },
+    )
 }
 
 fn error(outcome: Result<Result<Value, Value>, i64>) -> (u64, String, String) {
@@ -305,7 +307,7 @@ fn help_leads_from_domains_to_schemas() {
     let catalog = catalog(ToolSchemas::Compact);
     let help = |arguments: Value| call(&catalog, "ghidra.help", arguments).expect("a tool");
     let all = help(json!({})).expect("domains");
-    assert_eq!(all.as_object().map(Map::len), Some(1));
+    assert_eq!(all.as_object().map(Map::len), Some(2));
     assert_eq!(all["domains"].as_array().map(Vec::len), Some(14));
     assert_eq!(all["domains"][3], "ghidra.memory");
 

@@ -2,7 +2,8 @@
 //! into the outbox.
 
 use super::outbox::{Outbox, Outgoing};
-use crate::lane::{Lane, Work};
+use crate::hold;
+use crate::lane::{Held, Lane, Work};
 use crate::service::Service;
 use api::{CallContext, CancelToken, Transport};
 use jsonrpc::{Envelope, Message};
@@ -50,7 +51,7 @@ impl Dialogue {
                     call,
                     size: text.len(),
                     exclusive,
-                    cancel,
+                    context: CallContext::with(Transport::WebSocket, cancel),
                     outbox: Arc::clone(&self.outbox),
                     service: Arc::clone(&self.service),
                 });
@@ -92,7 +93,7 @@ struct Job {
     call: Envelope,
     size: usize,
     exclusive: bool,
-    cancel: CancelToken,
+    context: CallContext,
     outbox: Arc<Outbox>,
     service: Arc<Service>,
 }
@@ -106,10 +107,16 @@ impl Work for Job {
         self.size
     }
 
+    fn held(&self) -> Option<Held> {
+        let Job { call, context, service, .. } = self;
+        let asks = call.params.contains_key("scan") || call.params.contains_key("wait_ms");
+        let params = asks.then(|| Value::Object(call.params.clone()))?;
+        hold::held(service, &call.method, &params, context)
+    }
+
     fn run(self) {
-        let Job { call, exclusive, cancel, outbox, service, .. } = self;
+        let Job { call, exclusive, context, outbox, service, .. } = self;
         let started = Instant::now();
-        let context = CallContext { transport: Transport::WebSocket, cancel };
         let answer = service.bridge.call(&call.method, Value::Object(call.params), &context);
         let failed = answer.as_ref().err().map(api::BridgeError::status);
         service.log.websocket(call.id.as_ref(), &call.method, failed, started.elapsed());

@@ -26,7 +26,8 @@ pub(super) fn create(edit: &mut Edit<'_>, request: Create<FunctionDefinition>) -
         let error = BridgeError::new(ErrorCode::FunctionExists, message).at(ENTRY);
         return Err(error.with("name", known));
     }
-    let name = resource.name.as_deref().map(|name| name::checked(name, "/resource/name"));
+    let name = resource.name.as_deref();
+    let name = name.map(|name| name::of_place(edit.program, name, entry, "/resource/name"));
     let name = name.transpose()?;
     let body = resource.body.as_ref().map(|body| bounds(edit, body, entry)).transpose()?;
     let language = edit.session.language();

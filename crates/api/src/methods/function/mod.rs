@@ -10,7 +10,7 @@ pub(super) mod variable;
 
 use std::sync::Arc;
 
-use program::{CommentKind, Program};
+use program::{CommentKind, Program, SpaceId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,7 @@ use variable::{LocalVariableRow, ParameterRow};
 pub(super) fn methods() -> Vec<Method> {
     let mut rows = vec![
         Method::read("function.get", "Describe the function at an entry point.", get)
+            .growing()
             .cost("Small."),
         Method::read("function.list", "Walk functions in the order of their entry points.", list)
             .cost("Grows with the functions walked over, matching or not."),
@@ -69,11 +70,17 @@ fn list(view: &View<'_>, request: Scan<FunctionFilter>) -> Answer<ScanPage<Funct
     let entry = entry.map(|text| Ok(view.function(text, "/filter/entry")?.entry)).transpose()?;
     let mut walk = Walk::new(view, request.page.as_ref(), request.scan.as_ref(), OpenEnd::Never)?;
     if let (Some(entry), None) = (entry, contains) {
-        walk.narrow(request.scan.as_ref(), entry);
+        walk.narrow(request.scan.as_ref(), entry, entry);
+    } else if filter.external == Some(true) {
+        let (first, last) = view.external_space();
+        walk.narrow(request.scan.as_ref(), first, last);
     }
+    // Functions of other files are listed where they are asked for.
+    let asks_for_external =
+        filter.external == Some(true) || walk.first().space == SpaceId::EXTERNAL;
     let functions = view.program.functions.range(walk.addresses());
     let candidates = functions
-        .filter(|function| !function.is_external())
+        .filter(|function| asks_for_external || !function.is_external())
         .map(|function| (position(function.entry, 0), function));
     let part = name::Part::new(filter.name.as_deref(), false);
     walk.run(view, candidates, |function| {
@@ -250,7 +257,8 @@ struct FunctionFilter {
     entry: Option<String>,
     /// Only functions whose body holds this address.
     contains: Option<String>,
-    /// In another file or not.
+    /// True for imports: functions of other files, in the space `EXTERNAL`. They are left out
+    /// otherwise, unless the range or entry lies in that space.
     external: Option<bool>,
     /// Thunks, or everything else.
     thunk: Option<bool>,

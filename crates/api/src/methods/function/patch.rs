@@ -36,7 +36,8 @@ pub(super) fn patch(
         declare(edit, entry, callee, text)?;
     }
     if let Some(name) = patch.name.as_deref().filter(|name| !name.trim().is_empty()) {
-        edit.program.rename_function(entry, name::checked(name, "/patch/name")?);
+        let name = name::of_place(edit.program, name, entry, "/patch/name")?;
+        edit.program.rename_function(entry, name);
     }
     comment(edit.program, entry, &patch.comment);
     prototype(edit, callee, patch)?;
@@ -228,7 +229,8 @@ fn rename(edit: &mut Edit<'_>, entry: Address, name: &str) -> Answer<()> {
     if name.is_empty() || name == NO_NAME || name == current || name == default {
         return Ok(());
     }
-    edit.program.rename_function(entry, name::checked(name, "/patch/prototype")?);
+    let name = name::of_place(edit.program, name, entry, "/patch/prototype")?;
+    edit.program.rename_function(entry, name);
     Ok(())
 }
 

@@ -1,14 +1,14 @@
 //! Instructions.
 
 use engine::InstructionPrinter;
-use program::{Address, FlowOverride, Program};
+use program::{Address, AddressRange, FlowOverride, Program};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::unit::unit_bytes;
 use crate::error::BridgeError;
 use crate::method::{Answer, Method};
-use crate::shapes::{AddressSelector, ByteSequence, Get, NoFilter, Reply, Scan, ScanPage};
+use crate::shapes::{AddressSelector, ByteSequence, Get, Reply, Scan, ScanPage};
 use crate::view::View;
 use crate::walk::{OpenEnd, Walk, position};
 
@@ -20,7 +20,10 @@ pub(crate) fn methods() -> Vec<Method> {
             get,
         ),
         Method::read("instruction.list", "Walk instructions in address order.", list)
-            .cost("Grows with the instructions walked over; each is decoded again for its text."),
+            .cost(
+                "Grows with the instructions walked over; each is decoded again for its text. With `function` \
+                 only that function's are walked over.",
+            ),
     ]
 }
 
@@ -33,15 +36,48 @@ fn get(view: &View<'_>, request: Get<AddressSelector>) -> Answer<Instruction> {
     Ok(Instruction::of(&view.program, &mut printer, address, found, Members::wanted(view)))
 }
 
-fn list(view: &View<'_>, request: Scan<NoFilter>) -> Answer<ScanPage<Instruction>> {
-    let walk = Walk::new(view, request.page.as_ref(), request.scan.as_ref(), OpenEnd::OfSpace)?;
+fn list(view: &View<'_>, request: Scan<InstructionFilter>) -> Answer<ScanPage<Instruction>> {
+    let filter = request.filter.unwrap_or_default();
+    let function = filter.function.as_deref();
+    let function = function.map(|text| view.function(text, "/filter/function")).transpose()?;
+    let mut walk = Walk::new(view, request.page.as_ref(), request.scan.as_ref(), OpenEnd::OfSpace)?;
+    if let Some(function) = function {
+        let body = &function.body;
+        let (first, last) = (body.min(), body.max());
+        let first = first.unwrap_or(function.entry);
+        walk.narrow(request.scan.as_ref(), first, last.unwrap_or(first));
+    }
     let mut printer = InstructionPrinter::new(view.bridge.session());
     let members = Members::wanted(view);
-    let found = view.program.listing.instructions.range(walk.addresses());
+    let instructions = &view.program.listing.instructions;
+    let last = walk.last();
+    let rest = walk.next_address().map(|first| AddressRange { start: first, end: last });
+    // Of a body that lies apart only its parts are walked over.
+    let parts: Vec<AddressRange> = match (function, rest) {
+        (_, None) => Vec::new(),
+        (None, Some(rest)) => vec![rest],
+        (Some(function), Some(rest)) => {
+            let parts = function.body.ranges().iter();
+            let cut = |part: &AddressRange| {
+                let (start, end) = (part.start.max(rest.start), part.end.min(rest.end));
+                (start <= end).then_some(AddressRange { start, end })
+            };
+            parts.filter_map(cut).collect()
+        }
+    };
+    let found = parts.into_iter().flat_map(|part| instructions.range(part.start..=part.end));
     let candidates = found.map(|(address, unit)| (position(*address, 0), (*address, unit)));
     walk.run(view, candidates, |(address, unit)| {
         Ok(Some(Instruction::of(&view.program, &mut printer, address, unit, members)))
     })
+}
+
+/// Which instructions to list.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+struct InstructionFilter {
+    /// Only those in the body of the function at this entry point, all its parts in order.
+    #[schemars(length(min = 1))]
+    function: Option<String>,
 }
 
 /// The refusal where no instruction starts.

@@ -9,8 +9,9 @@ use crate::bytes;
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::{Answer, Method};
 use crate::methods::data_type::reference::DataTypeReference;
+use crate::methods::name;
 use crate::shapes::{ByteSequence, Encoding, Reply, Scan, ScanPage};
-use crate::view::View;
+use crate::view::{Place, View};
 use crate::walk::{OpenEnd, Walk, position};
 
 /// Most bytes of one unit that are answered; larger arrays are read with `memory.read`.
@@ -25,7 +26,9 @@ pub(crate) fn methods() -> Vec<Method> {
         )
         .cost("Grows with the units walked over."),
         Method::read("data_unit.list", "Walk defined data in address order.", data_list)
-            .cost("Grows with the data items walked over, matching or not."),
+            .cost(
+                "Grows with the data items walked over, matching or not; `text` also reads every string.",
+            ),
     ]
 }
 
@@ -58,14 +61,27 @@ fn data_list(view: &View<'_>, request: Scan<DataUnitFilter>) -> Answer<ScanPage<
     let filter = request.filter.unwrap_or_default();
     let program = &view.program;
     let types = filter.data_type.as_deref().map(|name| types_called(program, name)).transpose()?;
+    let part = name::Part::exact(filter.text.as_deref(), filter.case_sensitive.unwrap_or(false));
     let walk = Walk::new(view, request.page.as_ref(), request.scan.as_ref(), OpenEnd::OfSpace)?;
     let found = program.listing.data.range(walk.addresses());
     let candidates = found.map(|(address, unit)| (position(*address, 0), (*address, unit)));
     walk.run(view, candidates, |(address, unit)| {
         let fits = types.as_ref().is_none_or(|types| types.contains(&unit.data_type))
-            && filter.string.is_none_or(|text| text == program.is_text_type(unit.data_type));
+            && filter.string.is_none_or(|text| text == program.is_text_type(unit.data_type))
+            && (part.is_empty() || holds_text(program, address, unit, &part));
         Ok(fits.then(|| DataUnit::of(view, address, unit)))
     })
+}
+
+/// Whether a data item is a string that holds a text.
+fn holds_text(
+    program: &Program,
+    address: Address,
+    unit: &program::DataUnit,
+    part: &name::Part<'_>,
+) -> bool {
+    program.is_text_type(unit.data_type)
+        && part.is_in(&program.data_value(address, unit.data_type, unit.length))
 }
 
 /// The types of a path, or of a name.
@@ -197,6 +213,11 @@ struct DataUnitFilter {
     data_type: Option<String>,
     /// True for strings only, false for everything else.
     string: Option<bool>,
+    /// Only strings that hold this text, in their first 64 KiB.
+    #[schemars(length(min = 1, max = 1024))]
+    text: Option<String>,
+    /// True to match `text` in its case only; false when absent.
+    case_sensitive: Option<bool>,
 }
 
 /// One defined data item.
@@ -212,6 +233,10 @@ struct DataUnit {
     value: String,
     /// Its value as a listing shows it.
     representation: String,
+    /// The name shown at its address.
+    name: Option<String>,
+    /// What it refers to: a pointer's place, the import of an import slot.
+    target: Option<Place>,
     /// Its bytes; absent where memory holds none.
     bytes: Option<ByteSequence>,
     /// True when `bytes`, `value` or `representation` is only the item's beginning;
@@ -228,11 +253,19 @@ impl DataUnit {
             data_type: DataTypeReference::of(program, unit.data_type),
             value: program.data_value(address, unit.data_type, unit.length),
             representation: program.data_representation(address, unit.data_type, unit.length),
+            name: view.wants("name").then(|| program.label_at(address)).flatten(),
+            target: view.wants("target").then(|| target(view, address)).flatten(),
             bytes: wanted_bytes(view, address, u64::from(unit.length)),
             truncated: (bytes_cut(view, u64::from(unit.length)) || text_cut(view, address, unit))
                 .then_some(true),
         }
     }
+}
+
+/// What the data at an address refers to.
+fn target(view: &View<'_>, address: Address) -> Option<Place> {
+    let mut references = view.program.references.from(address);
+    references.find(|reference| reference.info.primary).map(|reference| view.place(reference.to))
 }
 
 impl Reply for DataUnit {

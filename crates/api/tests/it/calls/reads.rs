@@ -36,7 +36,7 @@ fn spaces_and_addresses() {
     let bridge = bridge();
     let spaces = good(&bridge, "address_space.list", json!({"filter": {}}));
     let names: Vec<&str> = items(&spaces).iter().filter_map(|row| row["name"].as_str()).collect();
-    assert_eq!(names, [".comment", "OTHER", "ram"]);
+    assert_eq!(names, [".comment", "EXTERNAL", "OTHER", "ram"]);
     let place = good(&bridge, "address.resolve", json!({"selector": {"address": "main+4"}}));
     assert_eq!(place["address"], "ram:00001004");
     assert_eq!(place["memory_block"]["name"], ".text");
