@@ -27,6 +27,7 @@ pub use context::{CallContext, CancelToken, Transport};
 pub use error::{BridgeError, ErrorCode};
 pub use method::{Effects, Method};
 pub use registry::{Domain, Registry, registry};
+pub use schema::text_form::TextForm;
 
 /// Version of the contract that [`registry`] describes.
 pub const INTERFACE_VERSION: &str = "1.0.0";

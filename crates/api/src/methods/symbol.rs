@@ -15,6 +15,7 @@ pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::read("symbol.get", "Describe one symbol by its id.", get),
         Method::read("symbol.list", "Walk stored symbols in address order.", list)
+            .brief(&["name", "type"])
             .cost("Grows with the symbols walked over, matching or not."),
         Method::write("symbol.patch", "Rename one symbol.", patch).destructive().idempotent(),
     ]

@@ -32,10 +32,25 @@ pub(crate) fn output<R: Reply>() -> Value {
     if R::LIST {
         require(&mut schema, &["items"]);
     }
+    let row = projection::row_mut(&mut schema, R::LIST);
     if !R::IDENTITY.is_empty() {
-        require(projection::row_mut(&mut schema, R::LIST), R::IDENTITY);
+        require(row, R::IDENTITY);
+    }
+    for (parent, _) in R::NESTED.iter().filter_map(|path| path.split_once('.')) {
+        free(row.pointer_mut(&format!("/properties/{parent}")));
     }
     schema
+}
+
+/// Lets members of a nested object be left out, as a projection of some of them does.
+fn free(node: Option<&mut Value>) {
+    let Some(members) = node.and_then(Value::as_object_mut) else { return };
+    match members.get_mut("items") {
+        Some(items) => free(Some(items)),
+        None => {
+            members.shift_remove("required");
+        }
+    }
 }
 
 fn require(row: &mut Value, names: &[&str]) {
