@@ -150,11 +150,7 @@ impl Bridge {
         cx: &CallContext,
         state: State<'_>,
     ) -> Answer<Value> {
-        let selection = if method.selectable().is_empty() {
-            None
-        } else {
-            Selection::of(&params, method.identity())?
-        };
+        let selection = selection(method, &params, cx.transport)?;
         let mut reply = match (&method.handler, state) {
             (Handler::Read(run), state) => {
                 let arguments = params.clone();
@@ -212,6 +208,17 @@ pub(crate) fn marked(
             Ok(reply)
         }
         Err(error) => Err(unfinished.excuse(error)),
+    }
+}
+
+/// The members to answer. A model pays for every one, so over MCP the default is brief.
+fn selection(method: &Method, params: &Value, transport: Transport) -> Answer<Option<Selection>> {
+    match method.brief_members() {
+        Some(brief) if transport == Transport::Mcp && params.get("projection").is_none() => {
+            Ok(Some(Selection::brief(brief, method.identity())))
+        }
+        _ if method.selectable().is_empty() => Ok(None),
+        _ => Selection::of(params, method.identity()),
     }
 }
 

@@ -29,6 +29,7 @@ pub use error::{BridgeError, ErrorCode};
 pub use method::{Effects, Method};
 pub use registry::{Domain, Registry, registry};
 pub use schema::check::nearest;
+pub use schema::text_form::TextForm;
 pub use unfinished::WHILE_ANALYSIS_RUNS;
 
 /// Version of the contract that [`registry`] describes.

@@ -114,6 +114,7 @@ pub struct Method {
     checks_itself: bool,
     gates_itself: bool,
     identity: &'static [&'static str],
+    brief: Option<&'static [&'static str]>,
     list: bool,
     grows: bool,
     paged: bool,
@@ -185,6 +186,7 @@ impl Method {
             input,
             output,
             identity: R::IDENTITY,
+            brief: None,
             list: R::LIST,
             grows: false,
             paged: P::PAGED,
@@ -232,6 +234,13 @@ impl Method {
     /// Says what the method's cost grows with.
     pub(crate) fn cost(mut self, cost: &'static str) -> Method {
         self.cost = Some(cost);
+        self
+    }
+
+    /// Names the members that an MCP client is answered when it asks for none in particular:
+    /// what a model needs to go on, in as few words as that takes.
+    pub(crate) fn brief(mut self, members: &'static [&'static str]) -> Method {
+        self.brief = Some(members);
         self
     }
 
@@ -345,8 +354,16 @@ impl Method {
         self.identity
     }
 
+    /// The members that are answered over MCP, beside the identity, when a request has no
+    /// `projection`; all when absent. An empty `projection` asks for all.
+    #[must_use]
+    pub fn brief_members(&self) -> Option<&'static [&'static str]> {
+        self.brief
+    }
+
     /// True when a reply holds rows in `items`.
-    pub(crate) fn is_list(&self) -> bool {
+    #[must_use]
+    pub fn is_list(&self) -> bool {
         self.list
     }
 

@@ -57,6 +57,15 @@ impl Selection {
         Ok(Some(selection))
     }
 
+    /// What a method answers when nothing in particular is asked for.
+    pub(crate) fn brief(members: &[&str], identity: &[&str]) -> Selection {
+        let mut selection = Selection::default();
+        for name in members.iter().chain(identity).chain([&TRUNCATED]) {
+            selection.add(name);
+        }
+        selection
+    }
+
     fn add(&mut self, path: &str) {
         let (head, rest) = match path.split_once('.') {
             Some((head, rest)) => (head, Some(rest)),

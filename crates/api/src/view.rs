@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::bridge::Bridge;
-use crate::context::CallContext;
+use crate::context::{CallContext, Transport};
 use crate::cursor::Query;
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::Answer;
@@ -76,6 +76,21 @@ impl View<'_> {
     /// The function that starts where a text says.
     pub(crate) fn function(&self, text: &str, pointer: &str) -> Answer<&Arc<Function>> {
         function_at(&self.program, text, pointer)
+    }
+
+    /// True when a reply member was chosen by name, not only as one of all.
+    pub(crate) fn selects(&self, member: &str) -> bool {
+        self.selection.is_some_and(|selection| selection.wants(member))
+    }
+
+    /// True when the request itself says which members it wants.
+    pub(crate) fn has_chosen(&self) -> bool {
+        self.query.params.get("projection").is_some()
+    }
+
+    /// True when the answer goes to a model, which pays for every word.
+    pub(crate) fn is_for_a_model(&self) -> bool {
+        self.cx.transport == Transport::Mcp
     }
 
     /// True when a reply member, or something below it, will be answered.

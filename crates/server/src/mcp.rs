@@ -3,11 +3,14 @@
 
 mod answer;
 mod body;
+mod compact;
 #[cfg(test)]
 mod fault_tests;
 mod help;
 mod http;
 pub(crate) mod listener;
 mod schema;
+mod signature;
 pub(crate) mod stdio;
+mod text;
 pub(crate) mod tools;

@@ -77,6 +77,13 @@ fn describe(method: &Method, out: &mut String) {
     if !method.identity().is_empty() && !method.selectable().is_empty() {
         let _ = writeln!(out, "- Identity: {}.", quoted(method.identity().iter().copied()));
     }
+    if let Some(brief) = method.brief_members() {
+        let ending = match method.selectable().is_empty() {
+            true => "",
+            false => ", unless `projection` asks for others; `{}` asks for all",
+        };
+        let _ = writeln!(out, "- Over MCP answered: {}{ending}.", quoted(brief.iter().copied()));
+    }
     let nested = method.selectable().iter().filter(|path| path.contains('.'));
     let nested: Vec<&str> = nested.map(String::as_str).collect();
     if !nested.is_empty() {

@@ -282,7 +282,11 @@ fn item_method(at: &str, name: Option<Value>, faults: &mut Violations) -> Option
     let target = format!("{at}/method");
     match name {
         Some(Value::String(name)) => {
-            let found = registry().find(&name).filter(|method| method.batchable());
+            // A tool's operation is as good a name: `listing.instruction.list`.
+            let by_operation =
+                || name.split_once('.').and_then(|(tool, op)| registry().operation(tool, op));
+            let found = registry().find(&name).or_else(by_operation);
+            let found = found.filter(|method| method.batchable());
             if found.is_none() {
                 let shown: String = name.chars().take(64).collect();
                 let message = format!("{shown} is no method, or none that may stand in a batch");

@@ -1,8 +1,9 @@
 //! C text of a function, or its tokens.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use engine::decompiler::{self, Limits};
+use engine::decompiler::{self, Decompilation as Found, Limits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,10 @@ use crate::shapes::{EntrySelector, MAX_NESTED, Projection, Reply, Request, cut};
 use crate::view::View;
 
 const DEFAULT_TIMEOUT_MS: u32 = 30_000;
+/// Characters of C text, and tokens, that a model is answered at once without having asked for
+/// lines. More comes by `lines`.
+const MODEL_CHARACTERS: usize = 12_000;
+const MODEL_TOKENS: usize = 200;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -21,6 +26,7 @@ pub(super) fn methods() -> Vec<Method> {
             get,
         )
         .growing()
+        .brief(&["name", "completed", "c", "tokens", "warnings", "line_count", "lines"])
         .cost("Milliseconds to seconds, by the function's size; bounded by `scan.timeout_ms`."),
     ]
 }
@@ -36,7 +42,9 @@ fn get(view: &View<'_>, request: DecompileRequest) -> Answer<Decompilation> {
     let skipped = (found.c.len() - text.len()) as u64;
     let text = text.trim_end();
     let format = request.format.unwrap_or_default();
-    let (c, lines) = match (format, &request.lines) {
+    let first_page = || view.is_for_a_model().then(|| affordable(text, format, &found, skipped));
+    let wanted = request.lines.or_else(|| first_page().flatten());
+    let (c, lines) = match (format, &wanted) {
         (Format::Tokens, None) => (None, None),
         (Format::Tokens, Some(lines)) => (None, Some(lines.cut(text).1)),
         (Format::Text, None) => (Some(text.to_owned()), None),
@@ -47,10 +55,11 @@ fn get(view: &View<'_>, request: DecompileRequest) -> Answer<Decompilation> {
     };
     let tokens = (format == Format::Tokens).then(|| {
         let tokens = found.tokens.iter().map(|token| Token::of(view, token, skipped));
-        tokens
-            .filter(|token| request.lines.as_ref().is_none_or(|lines| lines.hold(token)))
-            .collect()
+        tokens.filter(|token| wanted.as_ref().is_none_or(|lines| lines.hold(token.line))).collect()
     });
+    let cut_to = wanted.filter(|_| view.is_for_a_model());
+    let shown = cut_to.map(|lines| variables_on(&lines, &found, skipped));
+    let is_shown = |name: &str| shown.as_ref().is_none_or(|names| names.contains(name));
     let truncated = cut([
         view.wants("parameters").then_some(found.parameters.len()),
         view.wants("local_variables").then_some(found.locals.len()),
@@ -59,11 +68,15 @@ fn get(view: &View<'_>, request: DecompileRequest) -> Answer<Decompilation> {
     let callee = program.calling_function(function);
     let parameters = view.wants("parameters").then(|| {
         let rows = found.parameters.iter().enumerate().take(MAX_NESTED);
-        rows.map(|(at, variable)| ParameterRow::found(program, callee, at, variable)).collect()
+        rows.filter(|(_, variable)| is_shown(&variable.name))
+            .map(|(at, variable)| ParameterRow::found(program, callee, at, variable))
+            .collect()
     });
     let local_variables = view.wants("local_variables").then(|| {
         let rows = found.locals.iter().take(MAX_NESTED);
-        rows.map(|variable| LocalVariableRow::found(program, function, variable)).collect()
+        rows.filter(|variable| is_shown(&variable.name))
+            .map(|variable| LocalVariableRow::found(program, function, variable))
+            .collect()
     });
     Ok(Decompilation {
         entry: view.print(function.entry),
@@ -72,14 +85,74 @@ fn get(view: &View<'_>, request: DecompileRequest) -> Answer<Decompilation> {
         completed: found.completed,
         c,
         tokens,
-        line_count: text.lines().count() as u64,
+        // A model that has all lines needs no number of them.
+        line_count: (!view.is_for_a_model() || lines.is_some() || view.has_chosen())
+            .then(|| text.lines().count() as u64),
         lines,
         parameters,
         local_variables,
         truncated,
-        warnings: found.warnings,
+        warnings: if view.is_for_a_model() {
+            told_once(&found.warnings)
+        } else {
+            found.warnings.clone()
+        },
         elapsed_ms: u64::try_from(found.elapsed.as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+/// The first lines of a long function: as many as a model may read without having asked for
+/// them. Nothing when all of it is that short.
+fn affordable(text: &str, format: Format, found: &Found, skipped: u64) -> Option<LineRange> {
+    let mut left = if format == Format::Text { MODEL_CHARACTERS } else { MODEL_TOKENS };
+    let mut costs = vec![0; text.lines().count()];
+    if format == Format::Text {
+        costs = text.lines().map(|line| line.len() + 1).collect();
+    } else {
+        for token in &found.tokens {
+            let at = line_of(token, skipped) as usize - 1;
+            if let Some(cost) = costs.get_mut(at) {
+                *cost += 1;
+            }
+        }
+    }
+    let fitting = costs.iter().take_while(|cost| {
+        let fits = **cost <= left;
+        left = left.saturating_sub(**cost);
+        fits
+    });
+    let count = fitting.count();
+    (count < costs.len()).then(|| LineRange { start: 1, count: count.max(1) as u32 })
+}
+
+/// The names of the variables on some lines.
+fn variables_on(lines: &LineRange, found: &Found, skipped: u64) -> HashSet<String> {
+    let variable = |token: &&decompiler::Token| {
+        matches!(token.kind, decompiler::TokenKind::Variable | decompiler::TokenKind::Parameter)
+            && lines.hold(Some(line_of(token, skipped)))
+    };
+    found.tokens.iter().filter(variable).map(|token| token.text.clone()).collect()
+}
+
+/// The line of a token in the answered text, from 1.
+fn line_of(token: &decompiler::Token, skipped: u64) -> u64 {
+    u64::from(token.line).saturating_sub(skipped).max(1)
+}
+
+/// Equal warnings once, with their number.
+fn told_once(warnings: &[String]) -> Vec<String> {
+    let mut counted: Vec<(&String, usize)> = Vec::new();
+    for warning in warnings {
+        match counted.iter_mut().find(|(known, _)| *known == warning) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((warning, 1)),
+        }
+    }
+    let told = counted.into_iter().map(|(warning, count)| match count {
+        1 => warning.clone(),
+        count => format!("{warning} ({count} times)"),
+    });
+    told.collect()
 }
 
 /// What to decompile, and how to answer.
@@ -91,7 +164,8 @@ struct DecompileRequest {
     format: Option<Format>,
     /// How long it may take.
     scan: Option<DecompileTimeout>,
-    /// Which lines of the C text to answer; all when absent.
+    /// Which lines of the C text to answer. When absent: all, but over MCP no more than the
+    /// first 12,000 characters or 200 tokens.
     lines: Option<LineRange>,
     /// Which members to answer; all when absent.
     #[allow(dead_code)] // read from the JSON before decoding
@@ -123,7 +197,7 @@ struct DecompileTimeout {
 }
 
 /// A run of lines.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 struct LineRange {
     /// First line, from 1.
     #[schemars(range(min = 1, max = 2_147_483_647))]
@@ -142,9 +216,9 @@ impl LineRange {
         (lines.join("\n"), answered)
     }
 
-    fn hold(&self, token: &Token) -> bool {
+    fn hold(&self, line: Option<u64>) -> bool {
         let first = u64::from(self.start);
-        token.line.is_some_and(|line| (first..first + u64::from(self.count)).contains(&line))
+        line.is_some_and(|line| (first..first + u64::from(self.count)).contains(&line))
     }
 }
 
@@ -168,7 +242,7 @@ struct Decompilation {
     /// Time it took, in milliseconds.
     elapsed_ms: u64,
     /// How many lines the whole C text has.
-    line_count: u64,
+    line_count: Option<u64>,
     /// Which lines were answered, when they were asked for.
     lines: Option<AnsweredLines>,
     /// The parameters as the text shows them.
@@ -224,7 +298,7 @@ impl Token {
             kind: TokenKind::of(token.kind),
             text: token.text.clone(),
             address: token.address.map(|address| view.print(address)),
-            line: Some(u64::from(token.line).saturating_sub(skipped).max(1)),
+            line: Some(line_of(token, skipped)),
         }
     }
 }

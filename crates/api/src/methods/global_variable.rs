@@ -12,6 +12,9 @@ use crate::shapes::{AddressSelector, Create, Deleted, Get, Patch, Reply, Request
 use crate::view::{Edit, View};
 use crate::walk::{OpenEnd, Walk, position};
 
+/// What a write answers of the variable that it made or changed.
+const ECHO: &[&str] = &["name", "data_type", "length"];
+
 pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::read(
@@ -20,13 +23,16 @@ pub(super) fn methods() -> Vec<Method> {
             get,
         ),
         Method::read("global_variable.list", "Walk global variables in address order.", list)
+            .brief(&["name", "representation"])
             .cost("Grows with the data items walked over, matching or not."),
         Method::write(
             "global_variable.create",
             "Define a variable where no data is defined.",
             create,
-        ),
+        )
+        .brief(ECHO),
         Method::write("global_variable.patch", "Rename or retype a variable.", patch)
+            .brief(ECHO)
             .destructive()
             .idempotent(),
         Method::write(
@@ -34,6 +40,7 @@ pub(super) fn methods() -> Vec<Method> {
             "Define a variable, or rename and retype the one that is there.",
             upsert,
         )
+        .brief(ECHO)
         .destructive()
         .idempotent(),
         Method::write(

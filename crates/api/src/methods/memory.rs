@@ -21,7 +21,8 @@ pub(super) fn methods() -> Vec<Method> {
         Method::read(
             "memory_block.list",
             "List memory blocks by name.", block_list
-        ),
+        )
+        .brief(&["start", "end", "read", "write", "execute"]),
         Method::read("memory.read", "Read bytes from one address.", read)
             .cost("Grows with `length`."),
         Method::read(

@@ -39,7 +39,10 @@ pub(crate) const DOMAINS: &[(&str, &str)] = &[
     ("reference", "Which place refers to which, and how."),
     ("comment", "Comments on addresses."),
     ("data_type", "Data types and their categories: find, describe, define, change."),
-    ("batch", "Several calls in one, separately or all or none."),
+    (
+        "batch",
+        "Several calls in one, separately or all or none. A method is TOOL.OPERATION: function.get.",
+    ),
 ];
 
 type Rows = fn() -> Vec<Method>;

@@ -22,6 +22,7 @@ pub(super) fn methods() -> Vec<Method> {
             "Walk stored symbols in address order; those of other files (imports) come after the program's own.",
             list,
         )
+        .brief(&["name", "type"])
         .cost("Grows with the symbols walked over, matching or not; `address` and `external` make it small."),
         Method::write("symbol.patch", "Rename one symbol.", patch).destructive().idempotent(),
     ]

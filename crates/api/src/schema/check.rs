@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::error::{BridgeError, ErrorCode};
+use crate::schema::text_form::TextForm;
 
 /// Deepest chain of references from one type into itself.
 const MAX_REFERENCE_DEPTH: u32 = 33;
@@ -115,7 +116,8 @@ impl Checker {
     }
 
     /// Replaces texts that hold JSON by that JSON, where the schema wants an object or an
-    /// array; some clients send nested arguments as text. True when anything was replaced.
+    /// array; some clients send nested arguments as text. Texts that stand for an object are
+    /// replaced by it. True when anything was replaced.
     pub(crate) fn unpack_texts(&self, value: &mut Value) -> bool {
         self.unpack(&self.root, value, 0)
     }
@@ -254,6 +256,34 @@ impl Checker {
         }
     }
 
+    /// What a text stands for where an object or an array is wanted.
+    fn meant(&self, node: &Node, text: &str) -> Option<Value> {
+        match serde_json::from_str(text) {
+            Ok(parsed @ (Value::Object(_) | Value::Array(_))) => Some(parsed),
+            _ => self.text_form(node)?.read(text),
+        }
+    }
+
+    fn text_form(&self, node: &Node) -> Option<TextForm> {
+        let by_members = |node: &Node| match node {
+            Node::Object(object) => {
+                let names = object.members.iter().map(|(name, _)| name.as_str());
+                TextForm::by(&names.collect::<Vec<_>>())
+            }
+            _ => None,
+        };
+        match node {
+            Node::Reference(index) => match &self.definitions[*index] {
+                Node::Reference(_) => None,
+                definition => self.text_form(definition),
+            },
+            Node::Tagged { alternatives, .. } => {
+                alternatives.iter().find_map(|(_, one)| by_members(one))
+            }
+            node => by_members(node),
+        }
+    }
+
     fn unpack(&self, node: &Node, value: &mut Value, depth: u32) -> bool {
         if depth > MAX_REFERENCE_DEPTH {
             return false;
@@ -264,9 +294,9 @@ impl Checker {
         );
         let mut changed = false;
         if let (true, Value::String(text)) = (wanted, &*value)
-            && let Ok(parsed @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
+            && let Some(meant) = self.meant(node, text)
         {
-            *value = parsed;
+            *value = meant;
             changed = true;
         }
         match (node, &mut *value) {
@@ -607,6 +637,32 @@ mod tests {
         checker.check(&value).expect("unpacked");
         let mut plain = json!({"selector": {"address": "{\"a\":1}"}});
         assert!(!checker.unpack_texts(&mut plain), "a text where a text is wanted stays");
+    }
+
+    #[test]
+    fn texts_stand_for_types_and_bytes() {
+        let schema = json!({"type": "object", "additionalProperties": false, "properties": {
+            "type": {"$ref": "#/$defs/ref"},
+            "bytes": {"type": "object", "additionalProperties": false,
+                "properties": {"encoding": {"type": "string", "enum": ["base64", "hex"]},
+                    "data": {"type": "string"}, "length": {"type": "integer", "minimum": 0}},
+                "required": ["encoding", "data", "length"]},
+        }, "$defs": {"ref": {"oneOf": [
+            {"type": "object", "additionalProperties": false, "required": ["kind", "name"],
+                "properties": {"kind": {"type": "string", "enum": ["named"]}, "name": {"type": "string"}}},
+            {"type": "object", "additionalProperties": false, "required": ["kind", "declaration"],
+                "properties": {"kind": {"type": "string", "enum": ["c"]}, "declaration": {"type": "string"}}},
+        ]}}});
+        let checker = Checker::new(&schema);
+        let mut value = json!({"type": "char *[4]", "bytes": "7f45"});
+        assert!(checker.unpack_texts(&mut value));
+        checker.check(&value).expect("both texts mean an object");
+        assert_eq!(value["type"], json!({"kind": "c", "declaration": "char *[4]"}));
+        let mut object = json!({"type": "{\"kind\":\"named\",\"name\":\"int\"}"});
+        assert!(checker.unpack_texts(&mut object));
+        assert_eq!(object["type"]["kind"], "named", "an object as text is that object");
+        let mut odd = json!({"bytes": "not hex"});
+        assert!(!checker.unpack_texts(&mut odd));
     }
 
     #[test]

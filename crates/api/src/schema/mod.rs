@@ -6,3 +6,4 @@
 
 pub(crate) mod check;
 pub(crate) mod publish;
+pub(crate) mod text_form;

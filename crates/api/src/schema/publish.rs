@@ -33,8 +33,12 @@ pub(crate) fn output<R: Reply>() -> Value {
     if R::LIST {
         require(&mut schema, &["items"]);
     }
+    let row = projection::row_mut(&mut schema, R::LIST);
     if !R::IDENTITY.is_empty() {
-        require(projection::row_mut(&mut schema, R::LIST), R::IDENTITY);
+        require(row, R::IDENTITY);
+    }
+    for (parent, _) in R::NESTED.iter().filter_map(|path| path.split_once('.')) {
+        free(row.pointer_mut(&format!("/properties/{parent}")));
     }
     schema
 }
@@ -46,6 +50,17 @@ pub(crate) fn add_running_analysis(output: &mut Value) {
         schema["description"] =
             "Only while analysis runs: this answer may lack what is not found yet.".into();
         members.insert("analysis".to_owned(), schema);
+    }
+}
+
+/// Lets members of a nested object be left out, as a projection of some of them does.
+fn free(node: Option<&mut Value>) {
+    let Some(members) = node.and_then(Value::as_object_mut) else { return };
+    match members.get_mut("items") {
+        Some(items) => free(Some(items)),
+        None => {
+            members.shift_remove("required");
+        }
     }
 }
 

@@ -139,6 +139,9 @@ fn every_method_of_every_version_fits_its_schema() {
     }
 }
 
+/// Up to so many characters an answer's text is the JSON of its object.
+const SMALL: usize = 1_000;
+
 #[test]
 fn every_operation_answers_in_shape() {
     for style in ["tool_schemas=compact", "tool_schemas=full"] {
@@ -156,7 +159,13 @@ fn every_operation_answers_in_shape() {
                 let faults: Vec<String> =
                     check.iter_errors(content).map(|fault| fault.to_string()).collect();
                 assert!(faults.is_empty(), "{name} {arguments}: {faults:?}\n{content}");
-                assert_eq!(result["content"][0]["text"], content.to_string());
+                let json = content.to_string();
+                let text = result["content"][0]["text"].as_str().expect("a text");
+                if json.len() <= SMALL || result["isError"] == true {
+                    assert_eq!(text, json);
+                } else {
+                    assert!(!text.is_empty() && text != json, "{name}: nothing is sent twice");
+                }
                 result
             };
             let domains = call("ghidra.help", json!({}));

@@ -23,6 +23,14 @@ type Rule = fn(&[String]) -> Option<Cause>;
 /// The longest text quoted from a log.
 const LONGEST: usize = 160;
 
+/// Looks for the cause in what a process wrote that has ended: where it may have listened
+/// matters no more.
+pub fn of_ended(lines: &[String]) -> Option<Cause> {
+    let address = |line: &&String| announced(std::slice::from_ref(*line)).is_none();
+    let quiet: Vec<String> = lines.iter().filter(address).cloned().collect();
+    of(&quiet)
+}
+
 /// Looks for the cause in what a process wrote. Rules that know more come first.
 pub fn of(lines: &[String]) -> Option<Cause> {
     let rules: [Rule; 15] = [
@@ -250,8 +258,8 @@ fn shouts(word: &str) -> bool {
 fn missing_argument(lines: &[String]) -> Option<Cause> {
     // A usage line alone says less than the sentence that may follow it.
     let said = lines.iter().position(|line| has(line, &ARGUMENT));
-    let at =
-        said.or_else(|| lines.iter().position(|line| line.to_lowercase().starts_with("usage:")))?;
+    let usage_only = || lines.iter().position(|line| line.to_lowercase().starts_with("usage:"));
+    let at = said.or_else(|| usage_only().filter(|_| complaint(lines).is_none()))?;
     let line = &lines[at];
     // What is missing may stand on the next line.
     let next =
@@ -562,6 +570,14 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_complaint_says_more_than_the_usage_below_it() {
+        let text = "Error: no current-context is set\nUsage:\n  serve [flags]\nExamples:\n  # server running on port 8080\n  serve --port 8080";
+        let lines: Vec<String> = text.lines().map(Into::into).collect();
+        assert_eq!(of_ended(&lines).unwrap().title, "Error: no current-context is set");
+        assert!(title("usage: serve DIR").contains("it wants arguments"));
     }
 
     #[test]

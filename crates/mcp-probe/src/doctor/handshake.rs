@@ -1,9 +1,9 @@
 //! The second layer: does a session come about, and in which version?
 
 use super::outcome::{explain, failed, quoted};
-use super::transport::{look_around, old_stream, other_headers};
+use super::transport::{look_around, old_stream, other_headers, speaks_tls};
 use super::{Diagnosis, silence, verdict};
-use crate::client::{Attempt, Context, Session, Wish, open};
+use crate::client::{Attempt, Context, Outcome, Session, Wish, open};
 use crate::conform::Clients;
 use crate::finding::{Finding, Severity};
 use crate::http::{HttpFault, Url};
@@ -146,6 +146,14 @@ async fn why_not(
     }
     let Some(exchange) = exchange else { return };
     if let Target::Url(url) = target {
+        if matches!(exchange.outcome, Outcome::Bare(..))
+            && exchange.status().is_none()
+            && speaks_tls(url, context).await
+        {
+            let finding = Finding::new("tls", Severity::High, "this port speaks TLS")
+                .seen(exchange.describe());
+            return diagnosis.add(finding.advise("Use https:// in place of http://."));
+        }
         if exchange.status() == Some(404) && !exchange.is_rpc() {
             return diagnosis.add(look_around(url, context).await);
         }

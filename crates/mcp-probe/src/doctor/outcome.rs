@@ -47,7 +47,9 @@ pub fn explain(exchange: &Exchange, context: &Context) -> Option<Finding> {
     let side: Vec<String> =
         exchange.side.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
     let said: Vec<String> = stderr.iter().chain(&side).cloned().collect();
-    let finding = match cause::of(&said).filter(|_| ended && exchange.http.is_none()) {
+    let gone = matches!(exchange.outcome, Outcome::Closed(_) | Outcome::Failed(_));
+    let found = if gone { cause::of_ended(&said) } else { cause::of(&said) };
+    let finding = match found.filter(|_| ended && exchange.http.is_none()) {
         Some(cause) => caused(finding, cause),
         None => finding,
     };

@@ -4,7 +4,7 @@ use super::Diagnosis;
 use super::outcome::failed;
 use crate::client::{Context, clip_bytes};
 use crate::finding::{Finding, Severity};
-use crate::http::{Head, Request, Url, connect, find_header, send};
+use crate::http::{ConnectError, Head, Request, Scheme, Url, connect, find_header, send};
 use crate::json::{self, Json};
 use crate::link::LinkError;
 use crate::obj;
@@ -32,6 +32,19 @@ pub async fn reachable(url: &Url, context: &Context, diagnosis: &mut Diagnosis) 
             diagnosis.add(if finding.advice.is_none() { finding.advise(advice) } else { finding });
             false
         }
+    }
+}
+
+/// Whether a port that breaks off plain HTTP answers to encryption, trusted or not.
+pub async fn speaks_tls(url: &Url, context: &Context) -> bool {
+    let encrypted = Url { scheme: Scheme::Https, ..url.clone() };
+    if url.scheme != Scheme::Http {
+        return false;
+    }
+    match connect(&encrypted, context.limits.connect().min(PROBE_WAIT)).await {
+        Ok(_) => true,
+        Err(ConnectError::Tls(_, why)) => why.contains("certificate"),
+        Err(_) => false,
     }
 }
 

@@ -116,7 +116,13 @@ fn judge(step: &Json, what: &str, exchange: &Exchange) -> StepOutcome {
         (Some(expected), Some(answer)) => missing(expected, answer, ""),
         (Some(_), None) => Some("no answer".into()),
         (None, None) => Some("no answer".into()),
-        (None, Some(_)) => None,
+        // An error that nobody expected is not how it should go.
+        (None, Some(answer)) => {
+            answer.get("error").filter(|error| **error != Json::Null).map(|_| {
+                "answered with an error; a step that wants one has \"expect\": {\"error\": {}}"
+                    .to_string()
+            })
+        }
     };
     StepOutcome {
         what: what.into(),

@@ -3,6 +3,19 @@
 use crate::harness::{Served, against, probe};
 
 #[test]
+fn an_error_that_nobody_expects_is_a_fault() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("s.jsonl");
+    for (step, code) in
+        [(r#"{"request":"nope"}"#, 1), (r#"{"request":"nope","expect":{"error":{}}}"#, 0)]
+    {
+        std::fs::write(&script, step).unwrap();
+        let ran = against("good", &["session", script.to_str().unwrap()]);
+        assert_eq!(ran.code, code, "{}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
 fn one_call() {
     let ran = against("good", &["call", "--json", "--tool", "add", "--args", r#"{"a":40,"b":2}"#]);
     assert_eq!(ran.code, 0, "{}", ran.err);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::tools::{CONTRACT_URI, Catalog};
+use super::tools::{Answered, CONTRACT_URI, Catalog};
 
 /// Who we say we are.
 pub(crate) fn implementation() -> Implementation {
@@ -120,10 +120,11 @@ fn one(name: &str, value: Value) -> Map<String, Value> {
 }
 
 /// A tool's answer in both forms: as text for models, as an object for machines.
-fn tool_result(outcome: Result<Value, Value>) -> Map<String, Value> {
+fn tool_result(outcome: Result<Answered, Value>) -> Map<String, Value> {
     let failed = outcome.is_err();
-    let structured = outcome.unwrap_or_else(|error| error);
-    let mut result = one("content", json!([{ "type": "text", "text": structured.to_string() }]));
+    let Answered { structured, text } = outcome.unwrap_or_else(Answered::json);
+    let text = text.unwrap_or_else(|| structured.to_string());
+    let mut result = one("content", json!([{ "type": "text", "text": text }]));
     result.insert("structuredContent".into(), structured);
     result.insert("isError".into(), failed.into());
     result

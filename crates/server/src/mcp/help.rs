@@ -1,26 +1,35 @@
 //! The help tool: from the list of domains to one operation's schemas.
 
-use super::tools::Catalog;
+use super::tools::{Answered, Catalog};
+use super::{compact, text};
 use api::{BridgeError, ErrorCode, Method};
 use serde_json::{Map, Value, json};
+
+/// What the description of one operation may weigh, unless all of it is asked for.
+const BUDGET: usize = 4_000;
 
 /// Answers a call of the help tool.
 pub(super) fn answer(
     catalog: &Catalog,
     arguments: &Map<String, Value>,
-) -> Result<Value, BridgeError> {
+) -> Result<Answered, BridgeError> {
     if let Some(name) =
-        arguments.keys().find(|name| !matches!(name.as_str(), "domain" | "operation"))
+        arguments.keys().find(|name| !matches!(name.as_str(), "domain" | "operation" | "full"))
     {
-        let message = format!("help takes domain and operation, not {name:?}");
+        let message = format!("help takes domain, operation and full, not {}", shown(name));
         return Err(refuse(message, &pointer(name)));
     }
-    let domain = text(arguments, "domain")?;
-    let operation = text(arguments, "operation")?;
+    let domain = word(arguments, "domain")?;
+    let operation = word(arguments, "operation")?;
+    let full = match arguments.get("full") {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Bool(true)) => true,
+        Some(_) => return Err(refuse("full must be true or false".into(), "/full")),
+    };
     match (domain, operation) {
         (None, None) => {
             let names = catalog.domain_names();
-            Ok(json!({ "domains": names, "note": api::WHILE_ANALYSIS_RUNS }))
+            Ok(Answered::json(json!({ "domains": names, "note": api::WHILE_ANALYSIS_RUNS })))
         }
         (None, Some(_)) => Err(refuse("an operation needs its domain beside it".into(), "/domain")),
         (Some(domain), operation) => {
@@ -30,8 +39,8 @@ pub(super) fn answer(
                 return Err(refuse(message, "/domain"));
             };
             match operation {
-                None => Ok(operations(catalog, domain)),
-                Some(operation) => describe(catalog, domain, operation),
+                None => Ok(Answered::json(operations(catalog, domain))),
+                Some(operation) => describe(catalog, domain, operation, full),
             }
         }
     }
@@ -42,7 +51,12 @@ fn operations(catalog: &Catalog, domain: &str) -> Value {
     json!({ "domain": catalog.name(domain), "operations": names })
 }
 
-fn describe(catalog: &Catalog, domain: &str, operation: &str) -> Result<Value, BridgeError> {
+fn describe(
+    catalog: &Catalog,
+    domain: &str,
+    operation: &str,
+    full: bool,
+) -> Result<Answered, BridgeError> {
     let Some(method) = catalog.operations(domain).find(|method| method.operation() == operation)
     else {
         let names: Vec<&str> = catalog.operations(domain).map(Method::operation).collect();
@@ -54,7 +68,31 @@ fn describe(catalog: &Catalog, domain: &str, operation: &str) -> Result<Value, B
         );
         return Err(refuse(message, "/operation"));
     };
-    Ok(Value::Object(entry(catalog, method)))
+    let structured = if full { entry(catalog, method) } else { short_entry(catalog, method) };
+    let most = if full { usize::MAX } else { BUDGET };
+    let structured = Value::Object(structured);
+    let text = match text::is_small(&structured.to_string()) {
+        true => None,
+        false => Some(text::outline(&catalog.name(domain), method, most)),
+    };
+    Ok(Answered { structured, text })
+}
+
+/// One operation within the budget: its schemas as they are, or flattened as far as it takes.
+fn short_entry(catalog: &Catalog, method: &Method) -> Map<String, Value> {
+    let whole = entry(catalog, method);
+    let mut short = whole.clone();
+    let mut steps = (0..=2)
+        .rev()
+        .map(|depth| ("outputSchema", depth))
+        .chain((0..=3).rev().map(|depth| ("inputSchema", depth)));
+    while Value::Object(short.clone()).to_string().chars().count() > BUDGET {
+        let Some((name, depth)) = steps.next() else { break };
+        let flat = compact::flat(&whole[name], depth);
+        short.insert(name.into(), flat.unwrap_or_else(|| json!({ "type": "object" })));
+        short.insert("note".into(), "The schemas are shortened; full: true gives all.".into());
+    }
+    short
 }
 
 /// Everything about one operation.
@@ -67,10 +105,15 @@ pub(super) fn entry(catalog: &Catalog, method: &Method) -> Map<String, Value> {
     entry.insert("inputSchema".into(), method.input_schema().clone());
     entry.insert("outputSchema".into(), method.output_schema().clone());
     entry.insert("effects".into(), Value::Object(method.effects().to_json()));
+    if let Some(brief) = method.brief_members() {
+        let identity = method.identity().iter().filter(|name| !brief.contains(*name));
+        let fields: Vec<&str> = identity.chain(brief).copied().collect();
+        entry.insert("default_fields".into(), fields.into());
+    }
     entry
 }
 
-fn text<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, BridgeError> {
+fn word<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, BridgeError> {
     match arguments.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(None),

@@ -1,7 +1,6 @@
 //! The tools: one per domain, made from the registry, and help before them.
 
-use super::help;
-use super::schema;
+use super::{compact, help, schema, signature, text};
 use crate::config::{ToolNames, ToolSchemas, ToolStyle};
 use api::{Bridge, BridgeError, CallContext, Domain, ErrorCode, Method};
 use mcp::Failure;
@@ -12,6 +11,21 @@ use std::sync::{Arc, OnceLock};
 pub(crate) const CONTRACT_URI: &str = "ghidra-bridge://contracts/mcp-tools";
 
 const HELP: &str = "help";
+
+/// What a tool answers: an object for machines, and a text for models. Without a text the
+/// object's JSON stands for it.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub structured: Value,
+    pub text: Option<String>,
+}
+
+impl Answered {
+    /// An answer whose text is its JSON.
+    pub(super) fn json(structured: Value) -> Answered {
+        Answered { structured, text: None }
+    }
+}
 
 /// The tools as they are presented to clients.
 pub struct Catalog {
@@ -116,7 +130,7 @@ impl Catalog {
         name: &str,
         arguments: Map<String, Value>,
         context: &CallContext,
-    ) -> Result<Result<Value, Value>, Failure> {
+    ) -> Result<Result<Answered, Value>, Failure> {
         let tool = self.without_prefix(name);
         if tool == Some(HELP) {
             return Ok(help::answer(self, &arguments).map_err(|error| error.to_json()));
@@ -138,7 +152,7 @@ impl Catalog {
         domain: &str,
         mut arguments: Map<String, Value>,
         context: &CallContext,
-    ) -> Result<Value, BridgeError> {
+    ) -> Result<Answered, BridgeError> {
         if let Some(name) =
             arguments.keys().find(|name| !matches!(name.as_str(), "operation" | "params"))
         {
@@ -147,6 +161,7 @@ impl Catalog {
         }
         let method = self.method(domain, arguments.get("operation"))?;
         let params = object(arguments.remove("params"))?;
+        let chosen = params.contains_key("projection");
         let result =
             bridge.call(method.name(), Value::Object(params), context).map_err(|mut error| {
                 // Here the method is named by the operation.
@@ -155,7 +170,9 @@ impl Catalog {
                 }
                 error
             })?;
-        Ok(json!({ "operation": method.operation(), "result": result }))
+        let structured = json!({ "operation": method.operation(), "result": result });
+        let text = text::of(&structured, method, chosen);
+        Ok(Answered { structured, text: Some(text) })
     }
 
     fn method(
@@ -189,12 +206,13 @@ impl Catalog {
         let mut properties = json!({
             "domain": {
                 "type": "string",
-                "description": "A domain tool, such as memory. Without it, all are listed.",
+                "description": "Such as memory.",
             },
             "operation": {
                 "type": "string",
-                "description": "An operation of the domain, to see its schemas.",
+                "description": "Such as read.",
             },
+            "full": { "type": "boolean", "description": "The complete schemas." },
         });
         if self.style.schemas == ToolSchemas::Full {
             let names: Vec<&str> = self.domains.iter().map(|domain| domain.name).collect();
@@ -202,8 +220,10 @@ impl Catalog {
         }
         json!({
             "name": self.name(HELP),
-            "description": "Lists the domain tools; with domain, its operations; with domain and \
-                            operation, what that operation does, takes and answers. Start here.",
+            "description": "Domain tools; with domain, its operations; with an operation, what it \
+                            takes and answers. Everywhere, projection names the members to \
+                            answer (name, body.start; * for all), page is a number of rows or the \
+                            next_cursor before, scan is START..END.",
             "inputSchema": { "type": "object", "properties": properties, "additionalProperties": false },
             "outputSchema": schema::help_output(),
             "annotations": annotations(true, false, true),
@@ -213,13 +233,13 @@ impl Catalog {
     fn domain_tool(&self, domain: &Domain) -> Value {
         let methods: Vec<&Method> = self.operations(domain.name).collect();
         let (input, output) = match self.style.schemas {
-            ToolSchemas::Compact => (schema::compact_input(&methods), schema::compact_output()),
+            ToolSchemas::Compact => (compact::input(&methods), compact::output()),
             ToolSchemas::Full => (schema::full_input(&methods), schema::full_output(&methods)),
         };
         let effects: Vec<_> = methods.iter().map(|method| method.effects()).collect();
         json!({
             "name": self.name(domain.name),
-            "description": schema::description(domain, &methods),
+            "description": signature::description(domain, &methods),
             "inputSchema": input,
             "outputSchema": output,
             "annotations": annotations(
@@ -287,6 +307,7 @@ fn at(code: ErrorCode, message: String, target: &str) -> BridgeError {
     error
 }
 
+/// Hints on a tool, told from the effects of its operations.
 fn annotations(read_only: bool, destructive: bool, idempotent: bool) -> Value {
     json!({
         "readOnlyHint": read_only,

@@ -20,28 +20,35 @@ use crate::view::{Edit, View};
 use crate::walk::paginate;
 use reference::{DataTypeReference, FunctionSignature, Signature};
 
+/// What a write answers of the type that it made or changed.
+const ECHO: &[&str] = &["kind", "length", "items"];
+
 pub(super) fn methods() -> Vec<Method> {
     let mut rows = category::methods();
     rows.extend([
         Method::read("data_type.get", "Describe one data type with its members.", get),
         Method::read("data_type.list", "Search the program's data types, by path.", list)
+            .brief(&["kind", "length"])
             .cost("Grows with the number of data types."),
         Method::write(
             "data_type.create",
             "Define a struct, union, enum, typedef or function type, also from C text.",
             define::create,
-        ),
+        )
+        .brief(ECHO),
         Method::write(
             "data_type.patch",
             "Add, rename, change or remove members of a struct, union or enum.",
             patch::patch,
         )
+        .brief(ECHO)
         .destructive(),
         Method::write(
             "data_type.upsert",
             "Define a function type or replace it; from C text, any types.",
             define::upsert,
         )
+        .brief(ECHO)
         .destructive()
         .idempotent(),
         Method::write("data_type.delete", "Remove one data type.", delete)

@@ -18,6 +18,7 @@ pub(super) fn methods() -> Vec<Method> {
             "List the functions that a function calls, or that call it.",
             list,
         )
+        .brief(&["name", "call_site"])
         .cost("Grows with the function's references."),
     ]
 }

@@ -26,6 +26,7 @@ pub(super) fn methods() -> Vec<Method> {
             "Rename or retype one local variable, chosen by id or by its current name.",
             patch,
         )
+        .brief(&["id", "data_type"])
         .cost("One decompilation, when the variable was not kept before.")
         .destructive()
         .idempotent(),

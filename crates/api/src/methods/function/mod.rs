@@ -23,24 +23,43 @@ use crate::walk::{OpenEnd, Walk, position};
 use storage::VariableStorage;
 use variable::{LocalVariableRow, ParameterRow};
 
+/// What a write answers of the function that it made or changed.
+const ECHO: &[&str] = &["name", "signature"];
+/// What one function is described by, without its variables and its rarer flags.
+const GET: &[&str] = &[
+    "name",
+    "namespace",
+    "body",
+    "signature",
+    "comment",
+    "has_no_return",
+    "external",
+    "thunk",
+    "tags",
+];
+
 pub(super) fn methods() -> Vec<Method> {
     let mut rows = vec![
         Method::read("function.get", "Describe the function at an entry point.", get)
             .growing()
+            .brief(GET)
             .cost("Small."),
         Method::read("function.list", "Walk functions in the order of their entry points.", list)
+            .brief(&["name", "body.num_addresses"])
             .cost("Grows with the functions walked over, matching or not."),
         Method::write(
             "function.create",
             "Make a function at an address; its body is found by flow unless given.",
             create::create,
         )
+        .brief(ECHO)
         .cost("Grows with the new code and with the number of functions."),
         Method::write(
             "function.patch",
             "Change a function's name, prototype, comment, conventions or flags.",
             patch::patch,
         )
+        .brief(ECHO)
         .destructive()
         .idempotent(),
         Method::write(

@@ -15,14 +15,19 @@ use crate::methods::name;
 use crate::shapes::{Delete, Deleted, EntrySelector, Patch, Reply, Request};
 use crate::view::{Edit, function_at};
 
+/// What a write answers of the parameter that it made or changed.
+const ECHO: &[&str] = &["name", "data_type"];
+
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::write("function_parameter.create", "Insert a parameter into a function.", create),
+        Method::write("function_parameter.create", "Insert a parameter into a function.", create)
+            .brief(ECHO),
         Method::write(
             "function_parameter.patch",
             "Change the name, type or storage of one parameter.",
             patch,
         )
+        .brief(ECHO)
         .cost("One decompilation, when nobody said yet what the function takes.")
         .destructive()
         .idempotent(),

@@ -276,6 +276,9 @@ pub(super) struct FunctionPatch {
     /// The new name.
     #[schemars(length(min = 1))]
     name: Option<String>,
+    /// One C declaration that sets name, return, parameters and varargs in one step.
+    #[schemars(length(min = 1))]
+    prototype: Option<String>,
     /// The new comment; null removes it.
     #[serde(default)]
     comment: Change<String>,
@@ -296,7 +299,4 @@ pub(super) struct FunctionPatch {
     /// Bytes it takes off the stack.
     #[schemars(range(min = 0, max = 2_147_483_647))]
     stack_purge_size: Option<u32>,
-    /// One C declaration that sets name, return, parameters and varargs in one step.
-    #[schemars(length(min = 1))]
-    prototype: Option<String>,
 }

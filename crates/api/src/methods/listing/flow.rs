@@ -16,6 +16,9 @@ use crate::walk::{Walk, position};
 /// Most instructions changed in one call.
 const MAX_CHANGED: usize = 1000;
 
+/// What a model needs to know of a corrected instruction.
+const BRIEF: &[&str] = &["mnemonic", "operands", "flow_override"];
+
 pub(crate) fn methods() -> Vec<Method> {
     vec![
         Method::read(
@@ -23,12 +26,14 @@ pub(crate) fn methods() -> Vec<Method> {
             "List the instructions in a scope whose flow is corrected.",
             list,
         )
+        .brief(BRIEF)
         .cost("Grows with the instructions in the scope."),
         Method::write(
             "flow_override.patch",
             "Set or clear the flow correction of the instructions in a scope.",
             patch,
         )
+        .brief(BRIEF)
         .destructive()
         .idempotent(),
     ]

@@ -20,6 +20,7 @@ pub(crate) fn methods() -> Vec<Method> {
             get,
         ),
         Method::read("instruction.list", "Walk instructions in address order.", list)
+            .brief(&["text"])
             .cost(
                 "Grows with the instructions walked over; each is decoded again for its text. With `function` \
                  only that function's are walked over.",
@@ -98,17 +99,20 @@ pub(super) fn no_instruction(program: &Program, address: Address) -> BridgeError
 pub(super) struct Members {
     pub bytes: bool,
     pub text: bool,
+    /// The whole text in one member, beside the name and the operands.
+    pub line: bool,
 }
 
 impl Members {
     /// Everything but the bytes.
-    pub(super) const WITHOUT_BYTES: Members = Members { bytes: false, text: true };
+    pub(super) const WITHOUT_BYTES: Members = Members { bytes: false, text: true, line: false };
 
     /// What a projection leaves.
     pub(super) fn wanted(view: &View<'_>) -> Members {
         Members {
             bytes: view.wants("bytes"),
-            text: view.wants("mnemonic") || view.wants("operands"),
+            text: ["mnemonic", "operands", "text"].into_iter().any(|member| view.wants(member)),
+            line: view.selects("text"),
         }
     }
 }
@@ -145,6 +149,8 @@ pub(crate) struct Instruction {
     pub flow_type: &'static str,
     /// Where control goes on behind it, if it does.
     pub fall_through: Option<String>,
+    /// As it is shown in a listing; only when it is asked for.
+    pub text: Option<String>,
 }
 
 impl Instruction {
@@ -164,6 +170,7 @@ impl Instruction {
             address: print(address),
             length,
             bytes: members.bytes.then(|| unit_bytes(program, address, length)).flatten(),
+            text: members.line.then_some(text.text),
             mnemonic: text.mnemonic,
             operands: text.operands,
             flow_override: override_word(instruction.flow_override),

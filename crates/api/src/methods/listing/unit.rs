@@ -24,8 +24,10 @@ pub(crate) fn methods() -> Vec<Method> {
             "Walk instructions, data and undefined bytes in address order.",
             code_list,
         )
+        .brief(&["text"])
         .cost("Grows with the units walked over."),
         Method::read("data_unit.list", "Walk defined data in address order.", data_list)
+            .brief(&["value"])
             .cost(
                 "Grows with the data items walked over, matching or not; `text` also reads every string.",
             ),
