@@ -28,8 +28,7 @@ pub(crate) fn mark(program: &mut Program, table: &JumpTable) {
     };
     label(program, table.from, "switchD");
     for (value, target) in table.cases.iter().filter(|(value, _)| *value != UNKNOWN) {
-        // Names show as much of a value as fits into 32 bits.
-        label(program, *target, &format!("caseD_{:x}", *value as u32));
+        label(program, *target, &case_name(*value));
     }
     if let Some(target) = table.default {
         label(program, target, "default");
@@ -42,6 +41,11 @@ pub(crate) fn mark(program: &mut Program, table: &JumpTable) {
             label(program, *first, &name);
         }
     }
+}
+
+/// The name of a case: as much of its value as fits into 32 bits.
+pub(crate) fn case_name(value: u64) -> String {
+    format!("caseD_{:x}", value as u32)
 }
 
 /// Defines the entries of a table; returns how many. They are pointers if each is a destination of
