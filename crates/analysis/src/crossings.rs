@@ -8,7 +8,7 @@ use std::ops::Bound;
 use foldhash::fast::FixedState;
 use program::{Address, FlowType, Program, RefType, Reference, SourceType};
 
-use crate::cold_parts;
+use crate::{cold_parts, unwind};
 
 /// Functions are aligned to 16 bytes at most.
 const LONGEST_FILLER: u64 = 16;
@@ -26,6 +26,9 @@ struct Look {
     fresh: BTreeSet<Address>,
     /// Parts of functions that lie apart from them, which are no functions of their own.
     cold: BTreeSet<Address>,
+    /// At the first look, code without functions that the file states: such parts, and what
+    /// exceptions lead to.
+    stated: Option<BTreeSet<Address>>,
 }
 
 impl Crossings {
@@ -37,13 +40,19 @@ impl Crossings {
     /// Places without a function that code jumps to although a function starts in between, unless
     /// the code before them goes on there, a condition leads there as well, or it is known to be
     /// a function's own part. So are those that a function leads to which is nothing but a jump
-    /// through a pointer. Jumps of code that has no function itself are looked at when a function
-    /// beside them is made. Cost: linear in the instructions.
+    /// through a pointer. Jumps of code that has no function itself are looked at if the file
+    /// states that code, and later when a function beside them is made. Cost: linear in the
+    /// instructions.
     pub(crate) fn find(&mut self, program: &Program) -> BTreeSet<Address> {
         let entries = program.functions.iter().map(|function| function.entry);
         let fresh = entries.filter(|entry| !self.known.contains(entry)).collect();
+        let cold = cold_parts::entries(program);
+        let stated = self.known.is_empty().then(|| {
+            let [_, landing_pads] = unwind::code_starts(program);
+            landing_pads.into_iter().chain(cold.iter().copied()).collect()
+        });
         self.note_functions(program);
-        let look = Look { fresh, cold: cold_parts::entries(program) };
+        let look = Look { fresh, cold, stated };
         let mut found = BTreeSet::new();
         for (at, instruction) in program.listing.instructions.iter() {
             let flow = instruction.effective_flow();
@@ -78,6 +87,9 @@ impl Look {
         if program.functions.containing(at).is_some() {
             return true;
         }
+        if let Some(stated) = &self.stated {
+            return comes_from(program, at, (|place| stated.contains(&place), false));
+        }
         let last = Address { space: at.space, offset: u64::MAX };
         let behind = program.functions.range((Bound::Excluded(at), Bound::Included(last))).next();
         let beside = [program.functions.range(..=at).next_back(), behind];
@@ -107,17 +119,27 @@ const INSTRUCTIONS: usize = 1 << 12;
 /// Whether an instruction is reached by other ways than tables of jumps. What only tables lead to
 /// is not there yet when functions are told apart by their jumps.
 fn is_there_early(program: &Program, at: Address) -> bool {
+    comes_from(program, at, (|place| program.functions.at(place).is_some(), true))
+}
+
+/// Whether control comes to an instruction, tables of jumps aside, from a place that is looked
+/// for, or else, where `otherwise` says so, from code that nothing leads to or too far away.
+fn comes_from(
+    program: &Program,
+    at: Address,
+    (is_source, otherwise): (impl Fn(Address) -> bool, bool),
+) -> bool {
     let by_table = |r: &Reference| r.info.kind == RefType::Flow(FlowType::ComputedJump);
     let mut seen: HashSet<Address, FixedState> = HashSet::default();
     let mut open = vec![at];
     while let Some(at) = open.pop() {
         if open.len() >= STRETCHES || seen.len() >= INSTRUCTIONS {
-            return true;
+            return otherwise;
         }
         let mut reached = false;
         let mut place = Some(at);
         while let Some(at) = place.filter(|at| seen.insert(*at)) {
-            if program.functions.at(at).is_some() {
+            if is_source(at) {
                 return true;
             }
             for way in program.references.to(at).filter(|r| r.info.kind.is_flow()) {
@@ -125,7 +147,7 @@ fn is_there_early(program: &Program, at: Address) -> bool {
                 open.extend(Some(way.from).filter(|_| !by_table(&way)));
             }
             place = program.listing.fall_from(at);
-            if place.is_none() && !reached {
+            if place.is_none() && !reached && otherwise {
                 return true;
             }
         }

@@ -19,34 +19,11 @@ const REGISTERS: usize = 4;
 /// Most entries of a table, as the decompiler has it.
 const ENTRIES: u64 = 1024;
 
-/// A table found, and what the code says of its index.
-struct Read {
-    table: JumpTable,
-    /// Whether the code keeps out what lies above, not only the size of the index.
-    bounded: bool,
-    /// Whether the values of the cases are those of the index itself.
-    plain: bool,
-}
-
-impl Read {
-    fn jump(self, from: Address) -> Jump {
-        let table = JumpTable { from, ..self.table };
-        match (self.bounded, self.plain) {
-            (false, _) => Jump::ByByte(table),
-            (true, true) => Jump::Table(table),
-            (true, false) => Jump::Guessed(table),
-        }
-    }
-}
-
 /// What can be told about a computed jump.
 #[derive(Debug, Clone)]
 pub(crate) enum Jump {
     /// It goes through a table.
     Table(JumpTable),
-    /// It goes through a table, but the index is calculated from what the code chooses by: the
-    /// values of its cases are guessed.
-    Guessed(JumpTable),
     /// It goes through a table whose index is a byte that nothing bounds: only so many of these
     /// entries as lead into the function can be its own.
     ByByte(JumpTable),
@@ -128,7 +105,8 @@ impl Path {
         let guarded =
             guards.iter().rev().find_map(|g| table(program, expressions, *destination, g));
         match guarded.or_else(|| masked_table(program, expressions, *destination)) {
-            Some(found) => return found.jump(at),
+            Some((found, true)) => return Jump::Table(JumpTable { from: at, ..found }),
+            Some((found, false)) => return Jump::ByByte(JumpTable { from: at, ..found }),
             None => {}
         }
         let in_memory = |number| program.memory.contains(Address::ram(number));
@@ -261,13 +239,14 @@ fn run(
     None
 }
 
-/// The table with the destinations for every index that a guard lets through.
+/// The table with the destinations for every index that a guard lets through, and whether the guard
+/// bounds it; else its index is a byte, and the table may end before the last value.
 fn table(
     program: &Program,
     expressions: &Expressions,
     destination: NodeId,
     guard: &Guard,
-) -> Option<Read> {
+) -> Option<(JumpTable, bool)> {
     let mut evaluation = Evaluation::new(expressions, program);
     let parts = expressions.parts(guard.condition).into_iter();
     let mut numbers = vec![0];
@@ -281,8 +260,9 @@ fn table(
     };
     let inner = parts.filter(|part| *part != guard.condition && !expressions.is_constant(*part));
     let index = inner.into_iter().find_map(decides)?;
-    let otherwise = Some(guard.otherwise);
+    let (otherwise, bounded) = (Some(guard.otherwise), index.bounded);
     cases(program, expressions, &mut evaluation, destination, index, otherwise)
+        .map(|table| (table, bounded))
 }
 
 /// The values that a part may have where a guard has held, if they are a range that begins at
@@ -309,9 +289,13 @@ fn range(
     is_range.then_some(Index { part, first, count, bounded })
 }
 
-/// The destinations for every index that a mask lets through. If the code does not mask the index
-/// itself, it is a byte, and the table may end before its last value.
-fn masked_table(program: &Program, expressions: &Expressions, destination: NodeId) -> Option<Read> {
+/// The destinations for every index that a mask lets through, and whether the code masks the
+/// index itself; otherwise it is a byte, and the table may end before its last value.
+fn masked_table(
+    program: &Program,
+    expressions: &Expressions,
+    destination: NodeId,
+) -> Option<(JumpTable, bool)> {
     let mut evaluation = Evaluation::new(expressions, program);
     expressions.parts(destination).into_iter().find_map(|index| {
         let (mask, bounded) = expressions.masked(index)?;
@@ -319,7 +303,7 @@ fn masked_table(program: &Program, expressions: &Expressions, destination: NodeI
         let fits = count.is_power_of_two() && (2..=ENTRIES).contains(&count);
         let index = Index { part: index, first: 0, count, bounded };
         let cases = || cases(program, expressions, &mut evaluation, destination, index, None);
-        fits.then(cases).flatten()
+        fits.then(cases).flatten().map(|table| (table, bounded))
     })
 }
 
@@ -332,8 +316,7 @@ fn cases(
     destination: NodeId,
     Index { part, first, count, bounded }: Index,
     otherwise: Option<u64>,
-) -> Option<Read> {
-    let mut plain = true;
+) -> Option<JumpTable> {
     let mut cases = Vec::with_capacity(count as usize);
     let mut loads = Vec::new();
     let mask = mask(expressions.size(part));
@@ -345,9 +328,7 @@ fn cases(
             None if !bounded => break,
             target => target?,
         };
-        let told = expressions.before_offset(part, value);
-        plain &= told == value;
-        cases.push((told, Address::ram(target)));
+        cases.push((expressions.before_offset(part, value), Address::ram(target)));
         loads.push(evaluation.take_loads());
     }
     if leads_to_one(&cases) {
@@ -356,8 +337,7 @@ fn cases(
     let default = otherwise.map(Address::ram);
     let default = default.filter(|place| cases.iter().all(|(_, target)| target != place));
     let tables = runs(&loads);
-    let table = JumpTable { from: Address::MIN, cases, default, tables };
-    Some(Read { table, bounded, plain })
+    Some(JumpTable { from: Address::MIN, cases, default, tables })
 }
 
 /// Whether there is no choice between some cases.

@@ -9,7 +9,6 @@ mod address_tables;
 mod c_names;
 mod call_fixups;
 mod calls;
-mod case_values;
 mod code;
 mod cold_parts;
 mod constants;

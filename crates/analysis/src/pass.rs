@@ -227,11 +227,6 @@ pub const PASSES: &[Pass] = &[
         run: crate::unused_imports::run,
     },
     Pass {
-        name: "Switch Labels",
-        description: "Names cases of switches whose index is calculated by the values that C text shows.",
-        run: crate::case_values::run,
-    },
-    Pass {
         name: "ASCII Strings",
         description: "Finds texts that nothing refers to.",
         run: crate::strings::run,

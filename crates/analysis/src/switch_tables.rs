@@ -28,7 +28,8 @@ pub(crate) fn mark(program: &mut Program, table: &JumpTable) {
     };
     label(program, table.from, "switchD");
     for (value, target) in table.cases.iter().filter(|(value, _)| *value != UNKNOWN) {
-        label(program, *target, &case_name(*value));
+        // Names show as much of a value as fits into 32 bits.
+        label(program, *target, &format!("caseD_{:x}", *value as u32));
     }
     if let Some(target) = table.default {
         label(program, target, "default");
@@ -41,11 +42,6 @@ pub(crate) fn mark(program: &mut Program, table: &JumpTable) {
             label(program, *first, &name);
         }
     }
-}
-
-/// The name of a case: as much of its value as fits into 32 bits.
-pub(crate) fn case_name(value: u64) -> String {
-    format!("caseD_{:x}", value as u32)
 }
 
 /// Defines the entries of a table; returns how many. They are pointers if each is a destination of

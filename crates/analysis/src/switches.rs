@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Rounds of resolving: cases may hold switches of their own.
 const ROUNDS: usize = 24;
 /// What stands for the value of the default case.
-pub(crate) const OTHERS: u64 = 0xbad1_abe1_bad1_abe1;
+const OTHERS: u64 = 0xbad1_abe1_bad1_abe1;
 /// Most time for one function.
 const LIMIT: Duration = Duration::from_secs(5);
 /// Most time for a function that is decompiled as a whole.
@@ -35,8 +35,6 @@ pub(crate) struct Told {
     asked: BTreeSet<u64>,
     /// Tables with the values of their cases, which only a whole decompilation tells.
     valued: BTreeMap<Address, JumpTable>,
-    /// Jumps through tables the values of whose cases are only guessed so far.
-    pub(crate) guessed: BTreeSet<Address>,
     /// Functions that were decompiled for them.
     decompiled: BTreeSet<u64>,
     /// The code of the functions that the exception tables describe, in order of address.
@@ -152,7 +150,6 @@ fn resolve_open(
         let analysis = explorer.so_far(may_return);
         analysis.check()?;
         let mut seen = look(analysis, open, &mut hopeless);
-        analysis.told.guessed.append(&mut seen.guessed);
         waiting.append(&mut seen.rest);
         unbounded.append(&mut seen.unbounded);
         // What else is found tells where tables end that nothing bounds.
@@ -163,7 +160,6 @@ fn resolve_open(
         if seen.resolved.is_empty() {
             // The code found meanwhile may tell more. If not, now is the time for the dear way.
             seen = look(analysis, std::mem::take(&mut waiting), &mut hopeless);
-            analysis.told.guessed.append(&mut seen.guessed);
             unbounded.append(&mut seen.unbounded);
             if seen.resolved.is_empty() && unbounded.is_empty() {
                 seen.resolved = ask(analysis, seen.rest, &mut hopeless);
@@ -262,8 +258,6 @@ fn ask(
 #[derive(Default)]
 struct Seen {
     resolved: Vec<Found>,
-    /// Those of them the values of whose cases are only guessed.
-    guessed: BTreeSet<Address>,
     /// Tables of which nothing tells how many entries are their own.
     unbounded: Vec<Found>,
     /// What may be a table that only the decompiler can read.
@@ -289,10 +283,6 @@ fn look(
         let long = || told.code_around(program, places.1).len() > LONGEST;
         match jump_tables::look_at(program, &mut reader, preserved, places) {
             Jump::Table(table) => seen.resolved.push((function, table)),
-            Jump::Guessed(table) => {
-                seen.guessed.insert(table.from);
-                seen.resolved.push((function, table));
-            }
             Jump::ByByte(table) => seen.unbounded.push((function, table)),
             Jump::Pointer if self_contained => {
                 hopeless.insert((function, at));
@@ -329,7 +319,7 @@ fn tables(
 }
 
 /// What is told about several functions, on all cores and in their order.
-pub(crate) fn side_by_side(
+fn side_by_side(
     functions: &[u64],
     tell: impl Fn(Address) -> Vec<JumpTable> + Sync,
 ) -> Vec<JumpTable> {
