@@ -250,24 +250,3 @@ fn a_function_that_asks_first_where_it_is_stays_in_one_piece() {
     assert_eq!(entries, [0x1000]);
     assert_eq!(program.functions.at(Address::ram(0x1000)).expect("a function").body.len(), 19);
 }
-
-#[test]
-fn a_word_left_in_front_of_a_function_is_none() {
-    let words: [u32; 7] = [
-        0xd65f_03c0, // 1000 ret
-        0xaa01_03e0, // 1004 mov x0,x1
-        0xa9bf_53f3, // 1008 stp x19,x20,[sp,#-0x10]!
-        0xa8c1_53f3, // 100c ldp x19,x20,[sp],#0x10
-        0xd65f_03c0, // 1010 ret
-        0x97ff_fffd, // 1014 bl 1008
-        0xd65f_03c0, // 1018 ret
-    ];
-    let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut image = Image::new("AARCH64:LE:64:v8A", "default");
-    image.block(".text", 0x1000, &code, true);
-    image.entry(0x1000);
-    image.entry(0x1014);
-    let program = image.analysed();
-    let is_function = |at| program.functions.at(Address::ram(at)).is_some();
-    assert!(is_function(0x1008) && !is_function(0x1004));
-}

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use bench::subject::{Depth, Opened};
 use decompiler::{Decompiler, Limits};
-use program::{Address, Program};
+use program::{Address, Program, SpaceId};
+
+use crate::windows::analysed;
 
 const PROGRAMS: [&str; 5] = [
     "inventory.x64.O2.stripped",
@@ -57,10 +58,10 @@ fn assert_same(name: &str, how: &str, wanted: &Texts, texts: &Texts) {
 #[test]
 fn c_text_is_the_same_in_whatever_order_functions_are_asked_for() {
     for name in PROGRAMS {
-        let opened = Opened::open(&testkit::fixture(name), Depth::Analysed).expect(name);
-        let program = &opened.program;
-        let functions = program.functions.iter().filter(|function| !function.is_external());
-        let entries: Vec<Address> = functions.map(|function| function.entry).collect();
+        let bytes = std::fs::read(testkit::fixture(name)).expect(name);
+        let program = &analysed(bytes, None);
+        let entries = program.functions.iter().map(|function| function.entry);
+        let entries: Vec<Address> = entries.filter(|at| at.space == SpaceId::RAM).collect();
         let forwards = texts(program, &entries, 1);
         let backwards: Vec<Address> = entries.iter().rev().copied().collect();
         assert_same(name, "backwards", &forwards, &texts(program, &backwards, 1));
