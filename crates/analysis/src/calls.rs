@@ -57,7 +57,9 @@ impl<'a> Follower<'a> {
         let step = self.steps[index].clone();
         let callee = self.callee(target);
         let next = step.next.unwrap_or(u64::MAX);
-        if self.takes_stack(step.at, callee.as_deref()) {
+        if self.is_replaced_by_nothing(callee.as_deref())
+            || self.takes_stack(step.at, callee.as_deref())
+        {
             return;
         }
         if self.reads_its_return_address(index, callee.as_deref()) {
@@ -93,6 +95,13 @@ impl<'a> Follower<'a> {
             self.put(at, &place, value);
         }
         probes
+    }
+
+    /// Whether the decompiler replaces the call by nothing: then what it put on the stack stays
+    /// there, as in the decompiler.
+    fn is_replaced_by_nothing(&self, callee: Option<&Function>) -> bool {
+        let fixup = self.real(callee).and_then(|function| function.call_fixup.as_deref());
+        fixup.is_some_and(|fixup| self.reader.language().is_idle_fixup(fixup))
     }
 
     /// Whether the arguments of a call are worth looking at.

@@ -2,11 +2,13 @@
 //! the start of another one leaves it, and what it leads to is a function that returns in its
 //! place.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Bound;
 
 use foldhash::fast::FixedState;
-use program::{Address, FlowType, Program, RefType, SourceType};
+use program::{Address, FlowType, Program, RefType, Reference, SourceType};
+
+use crate::{cold_parts, unwind};
 
 /// Functions are aligned to 16 bytes at most.
 const LONGEST_FILLER: u64 = 16;
@@ -14,28 +16,43 @@ const LONGEST_FILLER: u64 = 16;
 /// Finds such functions in rounds, between which code is decoded and functions are made.
 #[derive(Default)]
 pub(crate) struct Crossings {
-    round: usize,
-    /// The round that found each function made.
-    made: HashMap<Address, usize, FixedState>,
-    /// The round that found each jump of code without a function decoded.
-    strays: HashMap<Address, usize, FixedState>,
+    /// The functions that were there at the last look.
+    known: HashSet<Address, FixedState>,
+}
+
+/// What one look goes by.
+struct Look {
+    /// Functions made since the last look, in order.
+    fresh: BTreeSet<Address>,
+    /// Parts of functions that lie apart from them, which are no functions of their own.
+    cold: BTreeSet<Address>,
+    /// At the first look, code without functions that the file states: such parts, and what
+    /// exceptions lead to.
+    stated: Option<BTreeSet<Address>>,
 }
 
 impl Crossings {
     /// Takes note of the functions that are there before code is decoded.
     pub(crate) fn note_functions(&mut self, program: &Program) {
-        for function in program.functions.iter() {
-            self.made.entry(function.entry).or_insert(self.round);
-        }
-        self.round += 1;
+        self.known.extend(program.functions.iter().map(|function| function.entry));
     }
 
     /// Places without a function that code jumps to although a function starts in between, unless
-    /// the code before them goes on there. So are those that a function leads to which is nothing
-    /// but a jump through a pointer. Jumps of code that has no function itself say so only of
-    /// functions made after it was decoded. Cost: linear in the instructions.
+    /// the code before them goes on there, a condition leads there as well, or it is known to be
+    /// a function's own part. So are those that a function leads to which is nothing but a jump
+    /// through a pointer. Jumps of code that has no function itself are looked at if the file
+    /// states that code, and later when a function beside them is made. Cost: linear in the
+    /// instructions.
     pub(crate) fn find(&mut self, program: &Program) -> BTreeSet<Address> {
+        let entries = program.functions.iter().map(|function| function.entry);
+        let fresh = entries.filter(|entry| !self.known.contains(entry)).collect();
+        let cold = cold_parts::entries(program);
+        let stated = self.known.is_empty().then(|| {
+            let [_, landing_pads] = unwind::code_starts(program);
+            landing_pads.into_iter().chain(cold.iter().copied()).collect()
+        });
         self.note_functions(program);
+        let look = Look { fresh, cold, stated };
         let mut found = BTreeSet::new();
         for (at, instruction) in program.listing.instructions.iter() {
             let flow = instruction.effective_flow();
@@ -48,44 +65,94 @@ impl Crossings {
                 continue;
             }
             let alone = flow == FlowType::ComputedJump && program.functions.at(*at).is_some();
-            if (alone || self.is_over_function(program, *at, to)) && !is_fallen_into(program, to) {
+            if (alone || look.leaves_function(program, *at, to))
+                && !look.cold.contains(&to)
+                && !is_conditional(program, to)
+                && !is_fallen_into(program, to)
+            {
                 found.insert(to);
             }
         }
         found
     }
+}
 
-    fn is_over_function(&mut self, program: &Program, at: Address, to: Address) -> bool {
+impl Look {
+    /// Whether a jump leads over the start of a function.
+    fn leaves_function(&self, program: &Program, at: Address, to: Address) -> bool {
         let between = (Bound::Excluded(to.min(at)), Bound::Excluded(to.max(at)));
-        let mut between = program.functions.range(between);
-        if program.functions.containing(at).is_some() {
-            return between.next().is_some();
+        if program.functions.range(between).next().is_none() {
+            return false;
         }
-        let decoded = *self.strays.entry(at).or_insert(self.round);
-        let since = decoded.max(2);
-        between.any(|function| self.made.get(&function.entry).is_some_and(|made| made + 1 >= since))
+        if program.functions.containing(at).is_some() {
+            return true;
+        }
+        if let Some(stated) = &self.stated {
+            return comes_from(program, at, (|place| stated.contains(&place), false));
+        }
+        let last = Address { space: at.space, offset: u64::MAX };
+        let behind = program.functions.range((Bound::Excluded(at), Bound::Included(last))).next();
+        let beside = [program.functions.range(..=at).next_back(), behind];
+        beside.into_iter().flatten().any(|function| self.fresh.contains(&function.entry))
     }
 }
 
-/// Whether code goes on at a place that is reached by other ways than tables of jumps. What only
-/// tables lead to is not there yet when functions are told apart by their jumps.
+/// Whether a condition decides on one of the ways to a place that are there early.
+fn is_conditional(program: &Program, at: Address) -> bool {
+    let ways = program.references.to(at);
+    let conditional =
+        |r: &Reference| matches!(r.info.kind, RefType::Flow(flow) if flow.is_conditional());
+    ways.filter(conditional).any(|way| is_there_early(program, way.from))
+}
+
+/// Whether code goes on at a place that is reached by other ways than tables of jumps.
 fn is_fallen_into(program: &Program, at: Address) -> bool {
-    if is_behind_late_call(program, at) {
-        return true;
-    }
-    let Some(mut first) = program.listing.fall_from(at) else { return false };
-    let by_table = |r: &program::Reference| r.info.kind == RefType::Flow(FlowType::ComputedJump);
-    loop {
-        let mut flows = program.references.to(first).filter(|r| r.info.kind.is_flow()).peekable();
-        let reached = flows.peek().is_some();
-        if program.functions.at(first).is_some() || flows.any(|r| !by_table(&r)) {
-            return true;
+    is_behind_late_call(program, at)
+        || program.listing.fall_from(at).is_some_and(|before| is_there_early(program, before))
+}
+
+/// Stretches of code that are looked at to find out how one is reached.
+const STRETCHES: usize = 64;
+/// Instructions that are looked at for the same.
+const INSTRUCTIONS: usize = 1 << 12;
+
+/// Whether an instruction is reached by other ways than tables of jumps. What only tables lead to
+/// is not there yet when functions are told apart by their jumps.
+fn is_there_early(program: &Program, at: Address) -> bool {
+    comes_from(program, at, (|place| program.functions.at(place).is_some(), true))
+}
+
+/// Whether control comes to an instruction, tables of jumps aside, from a place that is looked
+/// for, or else, where `otherwise` says so, from code that nothing leads to or too far away.
+fn comes_from(
+    program: &Program,
+    at: Address,
+    (is_source, otherwise): (impl Fn(Address) -> bool, bool),
+) -> bool {
+    let by_table = |r: &Reference| r.info.kind == RefType::Flow(FlowType::ComputedJump);
+    let mut seen: HashSet<Address, FixedState> = HashSet::default();
+    let mut open = vec![at];
+    while let Some(at) = open.pop() {
+        if open.len() >= STRETCHES || seen.len() >= INSTRUCTIONS {
+            return otherwise;
         }
-        match program.listing.fall_from(first) {
-            Some(before) => first = before,
-            None => return !reached,
+        let mut reached = false;
+        let mut place = Some(at);
+        while let Some(at) = place.filter(|at| seen.insert(*at)) {
+            if is_source(at) {
+                return true;
+            }
+            for way in program.references.to(at).filter(|r| r.info.kind.is_flow()) {
+                reached = true;
+                open.extend(Some(way.from).filter(|_| !by_table(&way)));
+            }
+            place = program.listing.fall_from(at);
+            if place.is_none() && !reached && otherwise {
+                return true;
+            }
         }
     }
+    false
 }
 
 /// Whether a place lies behind a call, and fillers at most, of a function that only its other calls
@@ -112,8 +179,7 @@ fn is_behind_late_call(program: &Program, at: Address) -> bool {
 
 /// Where a jump leads, if that is one place.
 fn only_destination(program: &Program, at: Address, flow: FlowType) -> Option<Address> {
-    let direct =
-        |r: &program::Reference| r.to.space == at.space && r.info.kind == RefType::Flow(flow);
+    let direct = |r: &Reference| r.to.space == at.space && r.info.kind == RefType::Flow(flow);
     let mut destinations = program.references.from(at).filter(direct);
     let first = destinations.next()?;
     destinations.all(|other| other.to == first.to).then_some(first.to)

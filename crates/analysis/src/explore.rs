@@ -126,7 +126,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
             let never = function.no_return || no_return::is_known_at(program, function.entry);
             let explored = program.listing.instructions.contains_key(&function.entry);
             let known = explored || no_return::comes_back(program, function.entry);
-            let returns = !never && (known || !self.holds_code(function.entry.offset));
+            // Code of stubs seems to run on into the next one's.
+            let is_stub = function.thunk_of.is_some_and(|of| of.space == SpaceId::EXTERNAL);
+            let returns = !never && (known || is_stub || !self.holds_code(function.entry.offset));
             let found = Found { returns, never, function: true, ..Found::default() };
             if explored {
                 self.explored.known.insert(function.entry.offset);

@@ -36,6 +36,10 @@ pub(crate) struct Expressions {
     written: Vec<(u64, u64)>,
     unknowns: u32,
     stores: u32,
+    /// Those of them that may hit places of fixed addresses: all but those to the stack frame.
+    fixed_stores: u32,
+    /// Where the stack pointer lies among registers.
+    stack_pointer: Option<u64>,
     stored: Vec<Stored>,
     big_endian: bool,
     /// Bytes of a whole register.
@@ -52,8 +56,15 @@ struct Stored {
 
 impl Expressions {
     /// Expressions over the registers of a processor of some bytes a register.
-    pub(crate) fn new(big_endian: bool, word: u32) -> Expressions {
-        Expressions { big_endian, word, ..Expressions::default() }
+    pub(crate) fn new(big_endian: bool, word: u32, stack_pointer: Option<u64>) -> Expressions {
+        Expressions { big_endian, word, stack_pointer, ..Expressions::default() }
+    }
+
+    /// What memory holds at an address, as far as nothing was stored since.
+    fn load(&mut self, address: NodeId, size: u32) -> NodeId {
+        let fixed = matches!(self.nodes.get(address as usize), Some(Node::Constant(_)));
+        let stores = if fixed { self.fixed_stores } else { self.stores };
+        self.node(Node::Load(address, size, stores))
     }
 
     fn node(&mut self, node: Node) -> NodeId {
@@ -86,7 +97,7 @@ impl Expressions {
         }
         if place.space == VarSpace::Ram {
             let address = self.node(Node::Constant(place.offset));
-            return self.node(Node::Load(address, place.size, self.stores));
+            return self.load(address, place.size);
         }
         let key = (place.space, place.offset, place.size);
         if let Some(known) = self.places.get(&key) {
@@ -183,6 +194,7 @@ impl Expressions {
 
     fn forget_memory(&mut self) {
         self.stores += 1;
+        self.fixed_stores += 1;
         self.stored.clear();
     }
 
@@ -193,10 +205,14 @@ impl Expressions {
         self.stores += 1;
         let (Some(to), Some(from), true) = (op.inputs.get(1), op.inputs.get(2), op.is_ram_access())
         else {
+            self.fixed_stores += 1;
             return self.stored.clear();
         };
         let (address, value, size) = (self.get(to), self.get(from), from.size);
         let (base, distance) = self.apart(address);
+        let origin = self.origins.get(&base).map(|register| register.offset);
+        let in_frame = origin.is_some() && origin == self.stack_pointer;
+        self.fixed_stores += u32::from(!in_frame);
         self.stored.retain(|other| {
             let apart = distance.wrapping_sub(other.distance);
             let overlap = apart < u64::from(other.size) || apart.wrapping_neg() < u64::from(size);
@@ -245,7 +261,7 @@ impl Expressions {
             Opcode::Load => {
                 let address = self.get(op.inputs.get(1).filter(|_| op.is_ram_access())?);
                 let stored = self.stored_at(address, size);
-                Some(stored.unwrap_or_else(|| self.node(Node::Load(address, size, self.stores))))
+                Some(stored.unwrap_or_else(|| self.load(address, size)))
             }
             Opcode::Copy => Some(self.get(first)),
             Opcode::CallOther => None,

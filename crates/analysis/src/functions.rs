@@ -1,5 +1,6 @@
 //! The pass that finds code and functions.
 
+use crate::cold_parts;
 use crate::crossings::Crossings;
 use crate::evidence;
 use crate::explore::{Explored, Explorer, bodies};
@@ -14,7 +15,7 @@ use crate::unwind;
 use decompiler::Language;
 use foldhash::HashSet;
 use program::{
-    Address, AddressRange, AddressSet, Function, Program, SourceType, SpaceId, SymbolKind,
+    Address, AddressRange, AddressSet, Function, Program, SourceType, SpaceId, SymbolId, SymbolKind,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -94,6 +95,9 @@ fn explore_all(
     never: &BTreeSet<Address>,
 ) -> Result<BTreeSet<Address>, Stopped> {
     let starts = starts(analysis.program);
+    let program = &*analysis.program;
+    let cold: Vec<(Address, u8)> =
+        cold_parts::entries(program).into_iter().map(|at| (at, program.mode_at(at))).collect();
     let stubs = linkage::stub_starts(analysis.program, analysis.language);
     let [code, landing_pads] = unwind::code_starts(analysis.program);
     let unwound = match analysis.program.info.executable_format.contains("(PE)") {
@@ -114,6 +118,9 @@ fn explore_all(
     }
     for at in stubs.code.iter().chain(code.iter().map(|at| &at.offset)) {
         explorer.explore_code(*at, 0)?;
+    }
+    for (at, mode) in cold {
+        explorer.explore_code(at.offset, mode)?;
     }
     for at in &landing_pads {
         explorer.explore_landing_pad(at.offset, 0)?;
@@ -180,6 +187,7 @@ pub(crate) fn define(program: &mut Program, explored: &Explored, changed: Option
 
 fn put_body(program: &mut Program, explored: &Explored, entry: Address) {
     let body = bodies(program, explored, entry.offset);
+    carve(program, entry, &body);
     match program.functions.take(entry) {
         Some(known) => {
             let mut known = std::sync::Arc::unwrap_or_clone(known);
@@ -189,6 +197,29 @@ fn put_body(program: &mut Program, explored: &Explored, entry: Address) {
         None => {
             program.add_function(entry, body);
         }
+    }
+}
+
+/// Takes out of other functions what a function's body claims: of those that start before it what
+/// lies behind its entry, of those that start behind it what lies in front of theirs. So later
+/// functions get what several lead to.
+fn carve(program: &mut Program, entry: Address, body: &AddressSet) {
+    let Some(last) = body.max() else { return };
+    let mut owners: BTreeSet<Address> = BTreeSet::new();
+    for range in body.ranges() {
+        owners.extend(program.functions.overlapping(range).map(|function| function.entry));
+    }
+    owners.remove(&entry);
+    for owner in owners {
+        let end = if owner < entry { Some(last) } else { owner.checked_sub(1) };
+        let claimed = end.and_then(|end| AddressRange::new(entry, end));
+        let (Some(known), Some(claimed)) = (program.functions.at(owner), claimed) else { continue };
+        if !known.body.intersects(&claimed) {
+            continue;
+        }
+        let mut known = Function::clone(known);
+        known.body.remove(&claimed);
+        program.functions.put(known);
     }
 }
 
@@ -349,7 +380,7 @@ fn bind_import(program: &mut Program, at: Address) {
         .named(&name)
         .find(|(_, s)| s.address.space == SpaceId::EXTERNAL)
         .map(|(_, s)| s.address);
-    let Some(import) = import else { return };
+    let import = import.unwrap_or_else(|| add_import(program, &name));
     if program.functions.at(import).is_none() {
         program.add_function(import, AddressSet::new());
     }
@@ -359,5 +390,26 @@ fn bind_import(program: &mut Program, at: Address) {
         s.name = "".into();
         s.source = SourceType::Default;
     });
-    program.functions.edit(at, |f| f.thunk_of = Some(import));
+    let never = no_return::is_known(&name);
+    program.functions.edit(import, |f| f.no_return |= never);
+    program.functions.edit(at, |f| {
+        f.thunk_of = Some(import);
+        f.no_return |= never;
+    });
+}
+
+/// Adds an imported function that the file's symbols show as a place without a type.
+fn add_import(program: &mut Program, name: &Arc<str>) -> Address {
+    const LIBRARY: &str = "<EXTERNAL>";
+    let last = program.functions.iter().next_back().map(|function| function.entry);
+    let last = last.filter(|entry| entry.space == SpaceId::EXTERNAL).map_or(0, |e| e.offset);
+    let entry = Address::external(last.saturating_add(1));
+    let library = program.symbols.namespace(LIBRARY, SymbolId::GLOBAL, SymbolKind::Library);
+    let symbol = program.add_function(entry, AddressSet::new()).symbol;
+    program.symbols.edit(symbol, |symbol| {
+        symbol.name = Arc::clone(name);
+        symbol.parent = library;
+        symbol.source = SourceType::Imported;
+    });
+    entry
 }

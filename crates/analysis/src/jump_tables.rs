@@ -93,7 +93,7 @@ impl Path {
         path: &[(Address, bool)],
         known: &[(Varnode, u64)],
     ) -> Option<Path> {
-        let mut expressions = Expressions::new(program.memory.big_endian(), reader.word());
+        let mut expressions = expressions(program, reader);
         known.iter().for_each(|(register, value)| expressions.assume(register, *value));
         let mut guards = Vec::new();
         let destination = follow(program, reader, path, (&mut expressions, &mut guards), true)?;
@@ -113,6 +113,12 @@ impl Path {
         let may_be_table = expressions.loads_from(*destination, in_memory);
         if may_be_table { Jump::Perhaps } else { Jump::Pointer }
     }
+}
+
+/// Expressions of which nothing is known yet.
+fn expressions(program: &Program, reader: &CodeReader) -> Expressions {
+    let stack_pointer = reader.language().stack_pointer().map(|register| register.offset);
+    Expressions::new(program.memory.big_endian(), reader.word(), stack_pointer)
 }
 
 /// Runs a path; its destination if it ends in a jump. `None` when an instruction does not decode.
@@ -146,7 +152,7 @@ pub(crate) fn constant_after(
     at: Address,
 ) -> Option<u64> {
     let path = path_to(program, at, SHORTLY_BEFORE);
-    let mut expressions = Expressions::new(program.memory.big_endian(), reader.word());
+    let mut expressions = expressions(program, reader);
     follow(program, reader, &path, (&mut expressions, &mut Vec::new()), false)?;
     let value = expressions.get(register);
     Evaluation::new(&expressions, program).value(value)

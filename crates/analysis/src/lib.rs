@@ -10,6 +10,7 @@ mod c_names;
 mod call_fixups;
 mod calls;
 mod code;
+mod cold_parts;
 mod constants;
 mod crossings;
 mod debug_files;

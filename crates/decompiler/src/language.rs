@@ -362,7 +362,7 @@ impl Tables {
             shapes: Shapes::new(&base.symtab),
             conventions,
             convention_facts,
-            call_fixups: CallFixups::new(),
+            call_fixups: CallFixups::default(),
             default_convention: architecture
                 .defaultfp
                 .and_then(|model| architecture.proto_models.try_get(model))

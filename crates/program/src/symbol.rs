@@ -43,6 +43,15 @@ impl SymbolKind {
     }
 }
 
+/// Whether a symbol's name says that compilers moved the code away from the function that it is part
+/// of, since it seldom runs: `name.cold`, `name.cold.3`.
+pub fn is_cold(name: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let base =
+        name.rsplit_once('.').filter(|(_, last)| number(last)).map_or(name, |(base, _)| base);
+    base.strip_suffix(".cold").is_some_and(|of| !of.is_empty())
+}
+
 /// Who said so; later ones override earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum SourceType {

@@ -404,5 +404,4 @@ int backtrace(void **__buffer, int __size);
 char **backtrace_symbols(void **__buffer, int __size);
 char *gnu_get_libc_version(void);
 void error_at_line(int __status, int __errnum, char *__fname, unsigned int __lineno, char *__format, ...);
-void __stack_chk_fail(void);
 void __chk_fail(void);

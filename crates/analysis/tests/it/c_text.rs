@@ -212,3 +212,38 @@ fn a_named_function_that_loads_its_return_address_has_the_name_for_that_too() {
     assert_eq!(names(CODE), [plain, ("__i686.get_pc_thunk.bx", false)]);
     assert_eq!(names(CODE + 0x10), [("__x86.get_pc_thunk.di", true)]);
 }
+
+#[test]
+fn what_a_function_calls_counts_outside_of_its_body_too() {
+    // nop   401010 push rax; call 401020; ud2   401020 jmp 401020: never returns
+    let mut code = bytes("90 0f 1f 80 00 00 00 00 0f 1f 80 00 00 00 00 90");
+    code.extend(bytes("50 e8 0a 00 00 00 31 c0 c3"));
+    code.resize(0x20, 0xcc);
+    code.extend(bytes("eb fe"));
+    let program = analysed(&[(CODE, code)], &[CODE, CODE + 0x10, CODE + 0x20]);
+    let body = |at: u64| program.functions.at(Address::ram(at)).expect("a function").body.len();
+    assert_eq!(body(CODE), 0x10, "it ends where the next one starts");
+    // Nothing else was asked for before.
+    let text = text(&program, CODE);
+    assert!(text.contains("FUN_00401020();") && !text.contains("return 0"), "{text}");
+}
+
+#[test]
+fn labels_outside_of_a_function_s_body_have_their_names() {
+    // test edi,edi; je 401010; mov eax,1; falls on   401010 dec edi; jne 401010; ret
+    let mut code = bytes("85 ff 74 0c b8 01 00 00 00 0f 1f 80 00 00 00 00");
+    code.extend(bytes("85 f6 74 05 ff cf 75 f8 c3 ff cf 75 f3 c3"));
+    let program = analysed(&[(CODE, code)], &[CODE, CODE + 0x10]);
+    let text = text(&program, CODE);
+    assert!(!text.contains("code_r"), "{text}");
+}
+
+#[test]
+fn a_place_outside_of_memory_that_is_read_is_data() {
+    // mov eax,[e0005000]; ret
+    let mut image = Image::new("x86:LE:32:default", "gcc");
+    image.block(".text", CODE, &bytes("a1 00 50 00 e0 c3"), true);
+    image.entry(CODE);
+    let text = text(&image.analysed(), CODE);
+    assert!(text.contains("return _DAT_e0005000;"), "{text}");
+}

@@ -1,8 +1,12 @@
 //! Jumps over the starts of functions. The assembly stands beside its bytes.
 
-use program::{Address, FlowOverride, Program};
+use std::sync::Arc;
+
+use program::{Address, FlowOverride, Program, SourceType, SymbolId};
 
 use crate::image::Image;
+
+const ELF: &str = "Executable and Linking Format (ELF)";
 
 /// Code of x86-64 at these places, with traps between.
 fn code(start: u64, pieces: &[(u64, &[u8])]) -> Vec<u8> {
@@ -72,4 +76,79 @@ fn a_call_that_is_known_late_never_to_return_hides_the_start_behind_it() {
     assert!(!is_function(&program, 0x1080));
     let body = &program.functions.at(Address::ram(0x1060)).expect("a function").body;
     assert!(body.contains(Address::ram(0x1080)), "it stays with what jumps to it");
+}
+
+/// A label that the file states.
+fn label(image: &mut Image, at: u64, name: &str) {
+    let at = Address::ram(at);
+    image.program.add_label(at, name, SymbolId::GLOBAL, SourceType::Imported);
+}
+
+#[test]
+fn a_jump_of_code_without_a_function_over_functions_leads_to_one() {
+    let text = code(
+        0x1000,
+        &[
+            // call 1040; ret
+            (0x1000, &[0xe8, 0x3b, 0, 0, 0, 0xc3]),
+            // main.cold: xor edi,edi; jmp 1060, over a function: ret
+            (0x1020, &[0x31, 0xff, 0xe9, 0x39, 0, 0, 0]),
+            (0x1040, &[0xc3]),
+            // xor eax,eax; ret
+            (0x1060, &[0x31, 0xc0, 0xc3]),
+        ],
+    );
+    let mut image = Image::new("x86:LE:64:default", "gcc");
+    Arc::make_mut(&mut image.program.info).executable_format = ELF.to_owned();
+    image.block(".text", 0x1000, &text, true);
+    image.entry(0x1000);
+    label(&mut image, 0x1020, "main.cold");
+    let program = image.analysed();
+    assert!(!is_function(&program, 0x1020), "it is part of another one");
+    assert!(program.listing.instructions.contains_key(&Address::ram(0x1020)));
+    assert!(is_function(&program, 0x1060));
+    let jump = program.listing.instructions.get(&Address::ram(0x1022)).expect("a jump");
+    assert_eq!(jump.flow_override, FlowOverride::CallReturn);
+}
+
+#[test]
+fn what_a_condition_leads_to_as_well_is_no_function() {
+    let text = code(
+        0x1000,
+        &[
+            // xor edi,edi; test edi,edi; jne 1060; call 1040; jmp 1060, over a function
+            (0x1000, &[0x31, 0xff, 0x85, 0xff, 0x75, 0x5a, 0xe8, 0x35, 0, 0, 0, 0xeb, 0x53]),
+            (0x1040, &[0xc3]),
+            (0x1060, &[0x31, 0xc0, 0xc3]),
+        ],
+    );
+    let mut image = Image::new("x86:LE:64:default", "gcc");
+    image.block(".text", 0x1000, &text, true);
+    image.entry(0x1000);
+    let program = image.analysed();
+    assert!(is_function(&program, 0x1040));
+    assert!(!is_function(&program, 0x1060));
+}
+
+#[test]
+fn a_part_that_was_moved_away_belongs_to_the_function_that_jumps_there() {
+    let text = code(
+        0x1000,
+        &[
+            // main: call 1040; jmp 1060, over a function
+            (0x1000, &[0xe8, 0x3b, 0, 0, 0, 0xeb, 0x59]),
+            (0x1040, &[0xc3]),
+            // main.cold.1: xor eax,eax; ret
+            (0x1060, &[0x31, 0xc0, 0xc3]),
+        ],
+    );
+    let mut image = Image::new("x86:LE:64:default", "gcc");
+    Arc::make_mut(&mut image.program.info).executable_format = ELF.to_owned();
+    image.block(".text", 0x1000, &text, true);
+    image.entry(0x1000);
+    label(&mut image, 0x1060, "main.cold.1");
+    let program = image.analysed();
+    assert!(is_function(&program, 0x1040) && !is_function(&program, 0x1060));
+    let main = program.functions.at(Address::ram(0x1000)).expect("a function");
+    assert!(main.body.contains(Address::ram(0x1060)));
 }

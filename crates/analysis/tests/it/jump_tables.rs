@@ -2,7 +2,7 @@
 
 use program::{Address, Program};
 
-use crate::image::{analysed, bytes, destinations};
+use crate::image::{Image, analysed, bytes, destinations};
 
 /// The address of the table stays in a register over a loop that calls another function.
 const KEPT: (u64, &str) = (
@@ -132,4 +132,46 @@ fn the_size_of_a_byte_bounds_no_table() {
     let (start, code) = BOUNDED_BELOW;
     let program = analysed(&[(start, bytes(code)), (0x2000, table)], &[start, 0x1029]);
     assert_eq!(destinations(&program, 0x101b), [0x101d, 0x1023]);
+}
+
+#[test]
+fn an_index_that_is_read_from_memory_twice_is_one_value() {
+    let code = bytes(
+        "83 3d f9 1f 00 00 03  77 1d  53  48 8d 15 ef 0f 00 00  8b 05 e9 1f 00 00 \
+         48 63 04 82  48 01 d0  ff e0  5b c3  31 c0 5b c3  c3",
+        // cmp dword ptr [3000],3; ja 1026; push rbx; lea rdx,[2000]; mov eax,[3000]
+        // movsxd rax,[rdx+rax*4]; add rax,rdx; 101e jmp rax
+        // 1020 pop rbx; ret   1022 xor eax,eax; pop rbx; ret   1026 ret
+    );
+    let table = bytes("20 f0 ff ff 22 f0 ff ff 20 f0 ff ff 22 f0 ff ff");
+    let mut image = Image::new("x86:LE:64:default", "gcc");
+    image.block(".text", 0x1000, &code, true);
+    image.block(".rodata", 0x2000, &table, false);
+    image.changing_pointer(0x3000, 2);
+    image.entry(0x1000);
+    let program = image.analysed();
+    assert_eq!(destinations(&program, 0x101e), [0x1020, 0x1022]);
+    let body = &program.functions.at(Address::ram(0x1000)).expect("a function").body;
+    assert!(body.contains(Address::ram(0x1022)));
+}
+
+#[test]
+fn entries_that_destinations_are_calculated_from_are_no_pointers() {
+    // On 32-bit x86 an entry is as wide as a pointer.
+    let code = bytes(
+        "8b 44 24 04  83 f8 02  77 10  8b 04 85 00 20 00 00  05 00 20 00 00  ff e0 \
+         90 90  c3  31 c0 c3",
+        // mov eax,[esp+4]; cmp eax,2; ja 1019; mov eax,[2000+eax*4]; add eax,2000; 1015 jmp eax
+        // 1017 nop; nop   1019 ret   101a xor eax,eax; ret
+    );
+    let table = bytes("17 f0 ff ff 1a f0 ff ff 17 f0 ff ff");
+    let mut image = Image::new("x86:LE:32:default", "gcc");
+    image.block(".text", 0x1000, &code, true);
+    image.block(".rodata", 0x2000, &table, false);
+    image.entry(0x1000);
+    let program = image.analysed();
+    assert_eq!(destinations(&program, 0x1015), [0x1017, 0x101a]);
+    let unit = program.listing.data.get(&Address::ram(0x2000)).expect("an entry");
+    assert_eq!(program.types.name(unit.data_type), "uint");
+    assert_eq!(program.references.from(Address::ram(0x2000)).count(), 0);
 }

@@ -13,6 +13,7 @@ mod imports;
 mod jump_tables;
 mod mips;
 mod names;
+mod order;
 mod parameters;
 mod passed;
 mod pointed_code;

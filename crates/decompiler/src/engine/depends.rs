@@ -9,7 +9,7 @@ use program::{
     TypeKind,
 };
 
-use super::edits::entered;
+use super::reach::Reach;
 
 /// Types looked through at most.
 const MAX_TYPES: usize = 1 << 14;
@@ -21,7 +21,7 @@ pub(crate) struct Depends {
     entry: Option<Place>,
     /// Its code.
     body: AddressSet,
-    /// Its code, and that of functions which it jumps into.
+    /// Its code, and what else it runs on into.
     code: AddressSet,
     /// Places that it may refer to.
     places: AddressSet,
@@ -37,17 +37,14 @@ impl Depends {
         data: &Funcdata,
         architecture: &Architecture,
         program: &Program,
-        function: &Function,
+        (function, reach): (&Function, &Reach),
         reads: &[(u64, u32)],
     ) -> Depends {
         let mut places = Places::default();
         places.add_varnodes(data, architecture);
         places.add_calls(data);
-        let mut code = function.body.clone();
-        for owner in entered(program, function) {
-            places.add_function(program, &owner);
-            owner.body.ranges().iter().for_each(|range| code.insert(*range));
-        }
+        places.points.insert(function.entry);
+        places.add_code(program, &reach.code);
         places.add_what_they_lead_to(program);
         let mut types: Vec<TypeId> = function.locals.iter().map(|local| local.data_type).collect();
         places.add_types(program, &mut types);
@@ -60,7 +57,7 @@ impl Depends {
         Depends {
             entry: Some(function.entry),
             body,
-            code,
+            code: reach.code.clone(),
             places: places.into_set(),
             reads: set(reads.collect()),
             types,
@@ -167,10 +164,9 @@ impl Places {
         }
     }
 
-    /// A function's code and all that it refers to.
-    fn add_function(&mut self, program: &Program, function: &Function) {
-        self.points.insert(function.entry);
-        for range in function.body.ranges() {
+    /// Code and all that it refers to.
+    fn add_code(&mut self, program: &Program, code: &AddressSet) {
+        for range in code.ranges() {
             self.ranges.push(*range);
             let references = program.references.between(range.start, range.end);
             self.points.extend(references.map(|reference| reference.to));

@@ -1,8 +1,6 @@
 //! What is known about one function only, told to the engine before it decompiles it: variables,
 //! flow overrides, comments.
 
-use std::sync::Arc;
-
 use ghidra_decompiler::address::Address;
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::comment::Comment;
@@ -10,12 +8,10 @@ use ghidra_decompiler::database::{Database, ScopeId};
 use ghidra_decompiler::error::Result;
 use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::varnode::Varnode;
-use program::{
-    Address as Place, CommentKind, FlowOverride, FlowType, Function, Instruction, LocalVariable,
-    Program, SpaceId,
-};
+use program::{Address as Place, CommentKind, Function, LocalVariable, Program};
 
 use super::prototype::place;
+use super::reach::Reach;
 use super::symbols::{Symbols, engine_name, is_undefined};
 use super::types::TypeMap;
 use super::variables::is_named_late;
@@ -126,71 +122,12 @@ fn first_use(symbols: &Symbols, entry: Place, local: &LocalVariable) -> Address 
     symbols.address(Place::new(entry.space, offset))
 }
 
-/// Functions whose code one function may run on into.
-const MAX_ENTERED: usize = 64;
-
-/// The functions whose code a function may run on into by jumps, itself first.
-pub(crate) fn entered(program: &Program, function: &Function) -> Vec<Arc<Function>> {
-    let mut entered: Vec<Arc<Function>> =
-        program.functions.at(function.entry).cloned().into_iter().collect();
-    let mut next = 0;
-    while let Some(owner) = entered.get(next).map(Arc::clone) {
-        next += 1;
-        for range in owner.body.ranges() {
-            let inside = program.listing.instructions.range(range.start..=range.end);
-            let plain =
-                inside.filter(|(_, i)| i.flow.is_jump() && flow_change(&owner, i).is_none());
-            for (address, _) in plain {
-                let targets = program.references.from(*address).filter(|r| r.info.kind.is_jump());
-                for other in targets.filter_map(|r| program.functions.containing(r.to)) {
-                    let known = entered.iter().any(|known| known.entry == other.entry);
-                    if !known && entered.len() < MAX_ENTERED {
-                        entered.push(Arc::clone(other));
-                    }
-                }
-            }
-        }
-    }
-    entered
-}
-
-/// Tells the engine about flow that is not what the instructions say, in the function and where
-/// its jumps lead.
-pub(crate) fn feed_flow(
-    data: &mut Funcdata,
-    program: &Program,
-    symbols: &Symbols,
-    function: &Function,
-) -> Result<()> {
-    for owner in entered(program, function) {
-        for range in owner.body.ranges() {
-            let inside = program.listing.instructions.range(range.start..=range.end);
-            for (address, instruction) in inside {
-                if let Some(change) = flow_change(&owner, instruction) {
-                    let address = symbols.address(*address);
-                    data.get_override().insert_flow_override(&address, change)?;
-                }
-            }
-        }
+/// Tells the engine about flow that is not what the instructions say, wherever the function runs.
+pub(crate) fn feed_flow(data: &mut Funcdata, symbols: &Symbols, reach: &Reach) -> Result<()> {
+    for (at, change) in &reach.changes {
+        data.get_override().insert_flow_override(&symbols.address(*at), change)?;
     }
     Ok(())
-}
-
-/// The engine's word for what an instruction does instead of what it says.
-fn flow_change(owner: &Function, instruction: &Instruction) -> Option<&'static str> {
-    match instruction.flow_override {
-        FlowOverride::Branch => Some("branch"),
-        FlowOverride::Call => Some("call"),
-        FlowOverride::CallReturn => Some("callreturn"),
-        FlowOverride::Return => Some("return"),
-        // The jump a thunk consists of is a call in all but name, where there is a place for
-        // what it leads to.
-        FlowOverride::None => {
-            let known = owner.thunk_of.is_some_and(|to| to.space == SpaceId::RAM);
-            let passes_on = known && instruction.flow == FlowType::ComputedJump;
-            passes_on.then_some("callreturn")
-        }
-    }
 }
 
 /// Tells the engine about the comments it prints: those above instructions, and the one that

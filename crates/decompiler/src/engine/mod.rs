@@ -9,6 +9,7 @@ mod memory;
 mod omission;
 mod passing;
 mod prototype;
+mod reach;
 mod result;
 mod symbols;
 mod tokens;
@@ -37,6 +38,7 @@ use crate::architecture::prepare;
 use crate::language::Language;
 use folding::FoldingGuard;
 use memory::{MemoryImage, SharedMemory};
+use reach::{Reach, reach};
 use symbols::Symbols;
 use tokens::{TokenEmit, TokenSink};
 use types::TypeMap;
@@ -56,6 +58,9 @@ pub(crate) use watch::Stop;
 /// Runs after which an engine is thrown away: what it allocates it never reuses.
 const MAX_RUNS: u32 = 2000;
 
+/// Times that a run is repeated because it calls functions that it was not told of.
+const MAX_TOLD: usize = 3;
+
 /// New functions that an engine for flow is told of one by one: its maps are arrays, and each
 /// function moves all behind it.
 const FEW: usize = 64;
@@ -66,6 +71,8 @@ struct Scene<'a> {
     types: &'a TypeMap,
     symbols: &'a Symbols,
     function: &'a Function,
+    /// The code that it runs over.
+    reach: &'a Reach,
     /// Parameters that its convention has no place for.
     unplaced: usize,
 }
@@ -233,15 +240,21 @@ impl Engine {
         limits: &Limits,
         cancel: &Arc<AtomicBool>,
     ) -> Result<(Decompilation, Depends)> {
-        let attempt = self.attempt(program, entry, limits, cancel, &[])?;
-        match attempt {
-            Attempt::Done(done) => Ok(*done),
-            Attempt::Undefined(places) => {
-                match self.attempt(program, entry, limits, cancel, &places)? {
-                    Attempt::Done(done) => Ok(*done),
-                    Attempt::Undefined(_) => {
-                        Err(Error::Lowlevel("places were asked for twice".into()))
+        let mut undefined = Vec::new();
+        let mut told = 0;
+        loop {
+            match self.attempt(program, entry, limits, cancel, &undefined)? {
+                Attempt::Undefined(_) if !undefined.is_empty() => {
+                    return Err(Error::Lowlevel("places were asked for twice".into()));
+                }
+                Attempt::Undefined(places) => undefined = places,
+                // Calls that the listing does not show: whether they come back may tell more.
+                Attempt::Done(done) => {
+                    if told >= MAX_TOLD || !self.feed_called(program, entry, &done.0.calls)? {
+                        return Ok(*done);
                     }
+                    told += 1;
+                    undefined.clear();
                 }
             }
         }
@@ -267,7 +280,7 @@ impl Engine {
                 }
             }
             // Only now: to the engine, a number that equals the place of a label is a pointer.
-            scene.symbols.feed_inner_labels(architecture, program, scene.function)?;
+            scene.symbols.feed_inner_labels(data, architecture, program)?;
             variables::name_parts_of_registers(data, architecture)?;
             variables::name_variables(data, architecture, program, scene.function)?;
             edits::feed_comments(architecture, program, scene.symbols, scene.function);
@@ -283,7 +296,13 @@ impl Engine {
             }
             // The first of two attempts read bytes as well, and had to be given up for them.
             let reads = memory.take_reads();
-            let depends = Depends::collect(data, architecture, program, scene.function, &reads);
+            let depends = Depends::collect(
+                data,
+                architecture,
+                program,
+                (scene.function, scene.reach),
+                &reads,
+            );
             Ok(Attempt::Done(Box::new((out, depends))))
         })
     }
@@ -332,7 +351,8 @@ impl Engine {
         if replaced {
             Symbols::show_allowed_name(&mut self.architecture, symbol, true)?;
         }
-        self.feed_callees(program, &function)?;
+        let reach = reach(program, &function);
+        self.feed_callees(program, &function, &reach)?;
         assumed::feed(&mut self.architecture, program, &self.symbols, entry)?;
         let mark = Symbols::mark(&self.architecture)?;
         let watch = Arc::clone(&self.watch);
@@ -340,8 +360,11 @@ impl Engine {
         let Engine { architecture, types, symbols, .. } = self;
         let result = architecture.with_function(symbol, |data, architecture| {
             let known = !matches!(omission, Omission::Prototypes);
-            let unplaced = tell(data, architecture, program, types, symbols, &function, known)?;
-            let scene = Scene { watch: &watch, types, symbols, function: &function, unplaced };
+            let told = (&*function, &reach, known);
+            let unplaced = tell(data, architecture, program, types, symbols, told)?;
+            let function = &*function;
+            let reach = &reach;
+            let scene = Scene { watch: &watch, types, symbols, function, reach, unplaced };
             work(data, architecture, scene)
         });
         self.last_stop = watch.stop();
@@ -353,9 +376,14 @@ impl Engine {
     }
 
     /// Tells the prototypes of the functions that this one calls.
-    fn feed_callees(&mut self, program: &Program, function: &Function) -> Result<()> {
+    fn feed_callees(
+        &mut self,
+        program: &Program,
+        function: &Function,
+        reach: &Reach,
+    ) -> Result<()> {
         let mut callees = Vec::new();
-        for range in function.body.ranges() {
+        for range in reach.code.ranges() {
             let references = program.references.between(range.start, range.end);
             callees.extend(references.filter(|r| !r.to.space.is_overlay()).map(|r| r.to));
         }
@@ -376,20 +404,31 @@ impl Engine {
         Ok(())
     }
 
-    fn feed_prototype(&mut self, program: &Program, entry: Place) -> Result<()> {
-        let Some(symbol) = self.symbols.functions.get(&entry).copied() else { return Ok(()) };
+    /// Tells the prototypes of functions that a finished run calls; whether there was anything new
+    /// to tell.
+    fn feed_called(&mut self, program: &Program, entry: Place, calls: &[Call]) -> Result<bool> {
+        let mut new = false;
+        for to in calls.iter().filter_map(|call| call.to).filter(|to| *to != entry) {
+            new |= self.feed_prototype(program, to)?;
+        }
+        Ok(new)
+    }
+
+    /// Tells a function's prototype unless it is told; whether there was anything to tell.
+    fn feed_prototype(&mut self, program: &Program, entry: Place) -> Result<bool> {
+        let Some(symbol) = self.symbols.functions.get(&entry).copied() else { return Ok(false) };
         if !self.prototyped.insert(entry) {
-            return Ok(());
+            return Ok(false);
         }
         let told = self.omission != Omission::Prototypes;
         let telling = |f: &&Arc<Function>| told && prototype::is_telling(program, f);
         let Some(function) = program.thunked(entry).filter(telling) else {
-            return Ok(());
+            return Ok(false);
         };
         let function = Arc::clone(function);
         let Engine { architecture, types, .. } = self;
         architecture.with_function(symbol, |data, architecture| {
-            prototype::feed(data, architecture, program, types, &function).map(drop)
+            prototype::feed(data, architecture, program, types, &function).map(|_| true)
         })
     }
 
@@ -512,8 +551,7 @@ fn tell(
     program: &Program,
     types: &mut TypeMap,
     symbols: &Symbols,
-    function: &Function,
-    prototyped: bool,
+    (function, reach, prototyped): (&Function, &Reach, bool),
 ) -> Result<usize> {
     let known = program.thunked(function.entry).map_or(function, |found| found);
     let unplaced = match prototyped {
@@ -521,7 +559,7 @@ fn tell(
         false => 0,
     };
     edits::feed_locals(data, architecture, program, types, symbols, function)?;
-    edits::feed_flow(data, program, symbols, function)?;
+    edits::feed_flow(data, symbols, reach)?;
     Ok(unplaced)
 }
 

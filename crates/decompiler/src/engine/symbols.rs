@@ -6,13 +6,14 @@ use ghidra_decompiler::address::{Address, Range, RangeList};
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::database::{Database, ScopeId, SymbolId as EngineSymbol};
 use ghidra_decompiler::error::{Error, Result};
+use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::space::SpaceRef;
 use ghidra_decompiler::types::{TypeId as EngineType, TypeMetatype};
 use ghidra_decompiler::varnode::Varnode;
 use program::data_type::Builtin;
 use program::{
-    Address as Place, AddressRange, CodeUnit, DataTypes, DataUnit, Function, Program, RefType,
-    SpaceId, SymbolId, SymbolKind, TypeId, TypeKind,
+    Address as Place, AddressRange, CodeUnit, DataTypes, DataUnit, Program, RefType, SpaceId,
+    SymbolId, SymbolKind, TypeId, TypeKind,
 };
 
 use super::Purpose;
@@ -344,14 +345,7 @@ impl Symbols {
             }
             Some(_) => {}
             None => {
-                let nowhere = !program.memory.contains(place);
-                let unknown = || unknown_name(program, place);
-                let stored = program.symbols.primary_at(place).is_some();
-                let name = match nowhere && !stored {
-                    true => Some(unknown()),
-                    false => program.label_at(place),
-                };
-                let Some(name) = name else { return Ok(()) };
+                let Some(name) = program.label_at(place) else { return Ok(()) };
                 let scope = self.scope(architecture, program, namespace)?;
                 self.feed_written(architecture, program, place, 1)?;
                 let byte = undefined(architecture)?;
@@ -403,22 +397,29 @@ impl Symbols {
         Database::scope_add_code_label(architecture, self.global, &address, &name).map(Some)
     }
 
-    /// Labels of the places inside of a function that are jumped to.
+    /// Labels of the places that a finished run may print: where its blocks begin.
     pub(crate) fn feed_inner_labels(
         &self,
+        data: &Funcdata,
         architecture: &mut Architecture,
         program: &Program,
-        function: &Function,
     ) -> Result<()> {
-        for range in function.body.ranges() {
-            for place in program.references.destinations(range.start, range.end) {
-                let known = self.functions.contains_key(&place)
-                    || program.symbols.primary_at(place).is_some()
-                    || program.references.to(place).any(|r| !r.info.kind.is_flow())
-                    || !program.listing.instructions.contains_key(&place);
-                if !known {
-                    self.add_code_label(architecture, program, place)?;
-                }
+        let blocks = data.get_basic_blocks();
+        let count = data.block(blocks).get_size();
+        let mut places: Vec<Place> = (0..count)
+            .map(|index| data.block_get_entry_addr(data.block(blocks).get_block(index)))
+            .filter(|start| !start.is_invalid())
+            .map(|start| Place::ram(start.get_offset()))
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        for place in places {
+            let known = self.functions.contains_key(&place)
+                || self.places.contains_key(&place)
+                || program.symbols.primary_at(place).is_some()
+                || program.references.to(place).any(|r| !r.info.kind.is_flow());
+            if !known {
+                self.add_code_label(architecture, program, place)?;
             }
         }
         Ok(())

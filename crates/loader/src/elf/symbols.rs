@@ -194,7 +194,7 @@ impl Loader {
         if symbol.is_global_or_weak() && !external {
             self.program.entry_points.insert(place, ());
         }
-        if symbol.is_function() {
+        if symbol.is_function() && !program::symbol::is_cold(&symbol.name) {
             self.function_starts.insert(place);
             if !external {
                 self.note_local_entry(symbol, place);
