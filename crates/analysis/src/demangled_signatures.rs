@@ -3,6 +3,7 @@
 //! Each function is looked at once; those in a namespace that may be a class are decompiled.
 
 mod microsoft;
+mod types;
 
 use crate::parameter_ids::{decompile, is_moderate, levels};
 use crate::pass::{Analysis, Stopped};
@@ -11,8 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use program::{
-    Address, CommentKind, DataType, Function, Parameter, Program, Signature, SourceType, SpaceId,
-    Storage, SymbolKind, TypeId, TypeKind,
+    Address, CommentKind, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage,
+    SymbolKind, TypeId,
 };
 
 /// Longest text that is taken apart.
@@ -22,10 +23,17 @@ pub(crate) const RUST: &str = "__rustcall";
 /// Most parameters and stars of one type.
 const MOST: usize = 64;
 
+/// A type as a text has it: Microsoft's still to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Written<'a> {
+    Microsoft(&'a str),
+    Gnu(demangler::Type),
+}
+
 /// What a text says.
 struct Told<'a> {
-    returned: Option<&'a str>,
-    parameters: Vec<&'a str>,
+    returned: Option<Written<'a>>,
+    parameters: Vec<Written<'a>>,
     varargs: bool,
     /// Only methods bear this mark.
     is_const: bool,
@@ -149,8 +157,7 @@ fn this(program: &Program, entry: Address, told: &Told<'_>) -> This {
         (true, 2) => return This::None,
         _ => {}
     }
-    let class = space.name.split('<').next().unwrap_or(&space.name);
-    if name.starts_with('~') || name.starts_with(class) {
+    if name.starts_with('~') || name.starts_with(&*space.name) {
         This::Passed
     } else if entry.space == SpaceId::EXTERNAL {
         This::None
@@ -174,18 +181,12 @@ fn read(text: &str) -> Option<Told<'_>> {
     if let Some(told) = microsoft::read(text) {
         return (told.parameters.len() <= MOST).then_some(told);
     }
-    let text = text.split_once(" thunk to ").map_or(text, |(_, rest)| rest).trim();
-    let is_const = text.ends_with(" const");
-    let text = text.trim_end_matches(" const");
-    let (head, list) = parameter_list(text)?;
-    let (parameters, varargs) = parameters(list);
-    // Only templates say what they return.
-    let returned = head.ends_with('>').then(|| split_head(head)).flatten();
-    (!head.is_empty() && parameters.len() <= MOST).then_some(Told {
-        returned,
-        parameters,
-        varargs,
-        is_const,
+    let told = demangler::signature(text)?;
+    Some(Told {
+        returned: told.returned.map(Written::Gnu),
+        parameters: told.parameters.into_iter().map(Written::Gnu).collect(),
+        varargs: told.varargs,
+        is_const: told.is_const,
         convention: None,
         this: None,
     })
@@ -205,22 +206,6 @@ fn parameter_list(text: &str) -> Option<(&str, &str)> {
         false
     });
     Some((inner.get(..open?.0)?, inner.get(open?.0 + 1..)?))
-}
-
-/// What stands before the name, if anything does.
-fn split_head(head: &str) -> Option<&str> {
-    let mut depth = 0i32;
-    let blank = head.char_indices().find(|(_, c)| {
-        match c {
-            '<' | '(' => depth += 1,
-            '>' | ')' => depth -= 1,
-            ' ' => return depth == 0,
-            _ => {}
-        }
-        false
-    });
-    let (before, after) = head.split_at(blank?.0);
-    (!before.ends_with("operator") && !after.trim().is_empty()).then_some(before)
 }
 
 /// The parameters of a list, and whether more may follow them.
@@ -265,28 +250,24 @@ fn apply(
 ) {
     let name = program.function_name(entry);
     let mut written: Vec<TypeId> = Vec::new();
-    for text in &told.parameters {
-        let Some(data_type) = type_of(program, text) else { return };
+    for parameter in &told.parameters {
+        let Some(data_type) = types::type_of(program, parameter) else { return };
         written.push(data_type);
     }
-    let returned = match (told.returned, name.as_str()) {
-        // What is returned by value changes where parameters are.
-        (Some(text), _) if told.convention.is_some() => match type_of(program, text) {
+    let returned = match &told.returned {
+        Some(returned) => match types::type_of(program, returned) {
             Some(data_type) => Some(data_type),
+            // What is returned by value changes where parameters are.
             None => return,
         },
-        (Some(text), _) => type_of(program, text),
-        (None, _) if told.convention.is_some() && name.starts_with('~') => {
+        None if told.convention.is_some() && name.starts_with('~') => {
             Some(program.types.builtin("void"))
         }
-        (None, "operator.new" | "operator.new[]") => type_of(program, "void*"),
-        (None, "operator.delete" | "operator.delete[]") => type_of(program, "void"),
-        _ => None,
+        None => None,
     };
     let passed = passed && language.convention("__thiscall").is_some();
-    let class = program.symbols.get(program.function_namespace(entry)).filter(|_| passed);
-    let class = class.map(|space| space.name.to_string());
-    let this = class.map(|class| structure(program, &class));
+    let in_space = program.symbols.get(program.function_namespace(entry)).is_some();
+    let this = (passed && in_space).then(|| types::class_of(program, entry));
     let this = this.map(|class| program.types.pointer_to(class));
     let outside = entry.space == SpaceId::EXTERNAL
         || program.memory.block_at(entry).is_some_and(|b| b.permissions.artificial);
@@ -327,111 +308,58 @@ fn apply(
     });
 }
 
-/// The structure of a name, made when missing.
-fn structure(program: &mut Program, name: &str) -> TypeId {
-    let known = program.types.named(name).find(|id| {
-        let kind = program.types.get(*id).map(|t| &t.kind);
-        matches!(kind, Some(TypeKind::Struct { .. } | TypeKind::Union { .. }))
-    });
-    known.unwrap_or_else(|| {
-        program.types.add(DataType {
-            category: "/Demangler".into(),
-            name: name.into(),
-            length: Some(1),
-            alignment: 1,
-            description: "".into(),
-            kind: TypeKind::Struct { fields: Vec::new(), packed: false },
-            used: false,
-        })
-    })
-}
-
-/// The type that a text such as `char const*` names; `None` for one whose size is not known.
-fn type_of(program: &mut Program, text: &str) -> Option<TypeId> {
-    if text.contains(['(', '[']) {
-        // Microsoft's texts tell how functions that are pointed to are called.
-        return text.contains("(__").then(|| program.types.builtin("pointer"));
-    }
-    let mut rest = text.trim();
-    let mut stars = 0;
-    loop {
-        let shorter = rest
-            .strip_suffix(" const")
-            .or_else(|| rest.strip_suffix(" volatile"))
-            .or_else(|| rest.strip_suffix(" __ptr64"))
-            .or_else(|| rest.strip_suffix(" __restrict"))
-            .map(|shorter| (shorter, 0))
-            .or_else(|| rest.strip_suffix("&&").map(|shorter| (shorter, 1)))
-            .or_else(|| rest.strip_suffix(['*', '&']).map(|shorter| (shorter, 1)));
-        let Some((shorter, more)) = shorter else { break };
-        rest = shorter.trim_end();
-        stars += more;
-        // `char const* const*` has the mark right behind a star.
-        rest = rest.strip_suffix("*const").map_or(rest, |_| &rest[..rest.len() - 5]);
-    }
-    let (rest, is_enum) = microsoft::bare(rest);
-    if stars > MOST {
-        return None;
-    }
-    let builtin = match rest {
-        "unsigned long" => "ulong",
-        "unsigned int" | "unsigned" => "uint",
-        "unsigned short" => "ushort",
-        "unsigned char" => "uchar",
-        "signed char" => "schar",
-        "long long" => "longlong",
-        "unsigned long long" => "ulonglong",
-        "long double" => "longdouble",
-        "__int64" => "longlong",
-        "unsigned __int64" => "ulonglong",
-        "char8_t" => "uchar",
-        "char16_t" => "wchar16",
-        "char32_t" => "wchar32",
-        "void" | "bool" | "char" | "short" | "int" | "long" | "float" | "double" | "wchar_t" => {
-            rest
-        }
-        _ => "",
-    };
-    let mut found = match builtin {
-        "" if is_enum => microsoft::enumeration(program, rest),
-        "" if stars == 0 => return None,
-        "" => structure(program, &last_part(rest)),
-        name => program.types.builtin(name),
-    };
-    for _ in 0..stars {
-        found = program.types.pointer_to(found);
-    }
-    Some(found)
-}
-
-/// The name without what it is inside of, spelled without blanks.
-fn last_part(name: &str) -> String {
-    let mut depth = 0i32;
-    let mut start = 0;
-    let bytes = name.as_bytes();
-    for (at, byte) in bytes.iter().enumerate() {
-        match byte {
-            b'<' => depth += 1,
-            b'>' => depth -= 1,
-            b':' if depth == 0 => start = at + 1,
-            _ => {}
-        }
-    }
-    name.get(start..).unwrap_or(name).replace(' ', "")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use program::{DataOrganization, ProgramInfo};
 
+    /// The types that a text says are passed and returned, by their names.
+    fn names(text: &str) -> (Vec<String>, String) {
+        let mut program = Program::new(ProgramInfo::default(), false, DataOrganization::default());
+        let told = read(text).expect(text);
+        let mut name = |written: &Written<'_>| {
+            let id = types::type_of(&mut program, written).expect(text);
+            program.types.name(id).to_owned()
+        };
+        let parameters = told.parameters.iter().map(&mut name).collect();
+        (parameters, told.returned.as_ref().map(&mut name).unwrap_or_default())
+    }
+
+    #[test]
+    fn types_are_made_of_their_names() {
+        let expected: [(&str, &[&str], &str); 12] = [
+            ("f(char const*, unsigned long)", &["char *", "ulong"], ""),
+            ("f(geo::Shape const* const*)", &["Shape * *"], ""),
+            ("f(std::vector<int, a::b> const&)", &["vector *"], ""),
+            ("f(unsigned long long, long double)", &["ulonglong", "longdouble"], ""),
+            // What is passed by value is as good as its name.
+            ("f(Kind, std::string)", &["Kind", "string"], ""),
+            ("f(void (*)(int, char*))", &["_func_void_int_char_ptr *"], ""),
+            ("f(char const (&) [5])", &["char *"], ""),
+            ("f(int A::*)", &["int *"], ""),
+            ("int maximum<int, 8>(int, ...)", &["int"], "int"),
+            (
+                "std::ostream& std::operator<< <char>(std::ostream&, char)",
+                &["ostream *", "char"],
+                "ostream *",
+            ),
+            ("A::operator bool() const", &[], "bool"),
+            ("operator new[](unsigned long)", &["ulong"], "void *"),
+        ];
+        for (text, parameters, returned) in expected {
+            let (found, result) = names(text);
+            assert_eq!(
+                (found.as_slice(), result.as_str()),
+                (parameters.map(str::to_owned).as_slice(), returned),
+                "{text}"
+            );
+        }
+    }
+
     #[test]
     fn texts_are_taken_apart() {
-        let told = read("int maximum<int, 8>(int, char const* const*)").unwrap();
-        assert_eq!(told.returned, Some("int"));
-        assert_eq!(told.parameters, ["int", "char const* const*"]);
         let told = read("geo::Rect::print(char*, ...) const").unwrap();
-        assert_eq!((told.parameters, told.varargs, told.is_const), (vec!["char*"], true, true));
+        assert_eq!((told.parameters.len(), told.varargs, told.is_const), (1, true, true));
         assert!(told.returned.is_none());
         assert_eq!(read("non-virtual thunk to A::~A()").unwrap().parameters.len(), 0);
         assert!(read("vtable for A").is_none());
@@ -439,17 +367,18 @@ mod tests {
     }
 
     #[test]
-    fn types_are_made_of_their_names() {
+    fn one_name_by_value_and_by_address_is_one_type() {
         let mut program = Program::new(ProgramInfo::default(), false, DataOrganization::default());
-        let mut name = |text: &str| {
-            let id = type_of(&mut program, text)?;
-            Some(program.types.name(id).to_owned())
+        let mut first = |text: &str| {
+            let told = read(text).expect(text);
+            let id = types::type_of(&mut program, &told.parameters[0]).expect(text);
+            (id, program.types.length(id))
         };
-        assert_eq!(name("char const*").as_deref(), Some("char *"));
-        assert_eq!(name("geo::Shape const* const*").as_deref(), Some("Shape * *"));
-        assert_eq!(name("unsigned long").as_deref(), Some("ulong"));
-        assert_eq!(name("std::vector<int, a::b> const&").as_deref(), Some("vector<int,a::b> *"));
-        assert_eq!(name("std::string"), None);
-        assert_eq!(name("void (*)(int)"), None);
+        // Whoever comes first decides what stands for it: a structure or another name of nothing.
+        let (by_address, _) = first("f(a::Kind*)");
+        let (by_value, _) = first("f(a::Kind)");
+        let (elsewhere, _) = first("f(b::Kind)");
+        assert_ne!(by_address, by_value);
+        assert_ne!(by_value, elsewhere);
     }
 }

@@ -8,13 +8,19 @@
 
 mod decorated;
 mod dlang;
+mod gnu;
+mod gnu_text;
 mod literals;
 mod microsoft;
+mod replacements;
+mod rust;
+mod spelling;
 mod swift;
 
 pub use decorated::{Plain, plain};
+pub use gnu::{Prototype, Type, TypeKind, signature};
+pub use rust::{is_rust, is_rust_program};
 
-use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 use program::{Address, CommentKind, Program, SourceType, SpaceId, Symbol, SymbolId, SymbolKind};
 use std::fmt;
 
@@ -56,7 +62,7 @@ pub fn demangled(mangled: &str) -> Option<String> {
     let readable = if microsoft::is_one(mangled) {
         microsoft::demangle_all(&[mangled]).pop().flatten()
     } else {
-        demangle(mangled)
+        demangle(mangled, false)
     };
     readable.map(|readable| readable.text)
 }
@@ -74,15 +80,20 @@ pub fn described_types(names: &[&str]) -> Vec<Option<String>> {
     microsoft::demangle_all(&symbols).into_iter().map(type_of).collect()
 }
 
-/// Takes a mangled name apart; `None` for a plain one, and for Microsoft's.
-fn demangle(mangled: &str) -> Option<Readable> {
+/// Takes a mangled name apart; `None` for a plain one, and for Microsoft's. In a program of Rust,
+/// its names have the hashes of crates.
+fn demangle(mangled: &str, in_rust: bool) -> Option<Readable> {
     if mangled.len() > LONGEST {
         return None;
     }
     let mangled = mangled.strip_prefix("DW.ref.").unwrap_or(mangled);
+    // Local entries of functions on PowerPC.
+    let dots = mangled.strip_prefix('.').filter(|m| m.starts_with("_Z"));
     // Mach-O and some 32-bit formats put one more underscore before.
-    let mangled = mangled.strip_prefix('_').filter(|m| m.starts_with("_Z")).unwrap_or(mangled);
-    if let Some(readable) = rust(mangled) {
+    let plain = dots.unwrap_or(mangled);
+    let plain = plain.strip_prefix('_').filter(|m| m.starts_with("_Z") || m.starts_with("_R"));
+    let mangled = plain.or(dots).unwrap_or(mangled);
+    if let Some(readable) = rust::demangle(mangled, in_rust) {
         return Some(readable);
     }
     if mangled.starts_with("_D") {
@@ -91,85 +102,24 @@ fn demangle(mangled: &str) -> Option<Readable> {
     if !mangled.starts_with("_Z") {
         return swift::demangle(mangled);
     }
-    let (base, suffix) = clone_suffix(mangled);
-    let full = cpp(base, DemangleOptions::new())?;
-    let bare = cpp(base, DemangleOptions::new().no_params().no_return_type())?;
-    let mut readable = special(&full).unwrap_or_else(|| ordinary(&bare, full));
-    readable.name.push_str(suffix);
-    Some(readable)
-}
-
-fn cpp(mangled: &str, options: DemangleOptions) -> Option<String> {
-    let symbol = BorrowedSymbol::new(mangled.as_bytes()).ok()?;
-    let mut text = Bounded::default();
-    symbol.structured_demangle(&mut text, &options.recursion_limit(128)).ok()?;
-    Some(text.0)
-}
-
-/// Whether a name is mangled as Rust does.
-pub fn is_rust(mangled: &str) -> bool {
-    mangled.len() <= LONGEST && rust(mangled).is_some()
-}
-
-fn rust(mangled: &str) -> Option<Readable> {
-    let hashed = mangled.rsplit_once("17h").is_some_and(|(_, rest)| {
-        rest.len() >= 17 && rest.as_bytes().iter().take(16).all(u8::is_ascii_hexdigit)
-    });
-    let legacy = hashed && mangled.starts_with("_ZN");
-    if !legacy && !mangled.starts_with("_R") {
-        return None;
+    let mut text = replacements::abbreviated(gnu_text::text(mangled)?);
+    if dots.is_some() {
+        text.insert(0, '.');
     }
-    let symbol = rustc_demangle::try_demangle(mangled).ok()?;
-    let mut text = Bounded::default();
-    fmt::Write::write_fmt(&mut text, format_args!("{symbol:#}")).ok()?;
-    let (path, name) = split(&text.0);
-    Some(Readable { path, name, text: text.0, in_class: false })
+    let named = gnu::read(&text, mangled)?;
+    let in_class = is_in_class(&named, &text);
+    Some(Readable { path: named.path, name: named.name, text, in_class })
 }
 
-/// Compilers append `.cold`, `.part.0` and the like to copies of functions.
-fn clone_suffix(mangled: &str) -> (&str, &str) {
-    match mangled.find('.') {
-        Some(at) if at > 2 => mangled.split_at(at),
-        _ => (mangled, ""),
-    }
-}
-
-/// Names of things that the compiler makes for a type or function.
-fn special(full: &str) -> Option<Readable> {
-    let forms = [
-        ("{vtable(", ")}", "vtable", "vtable for "),
-        ("{vtt(", ")}", "VTT", "VTT for "),
-        ("vtable for ", "", "vtable", "vtable for "),
-        ("VTT for ", "", "VTT", "VTT for "),
-        ("typeinfo name for ", "", "typeinfo-name", "typeinfo name for "),
-        ("typeinfo for ", "", "typeinfo", "typeinfo for "),
-        ("guard variable for ", "", "guard_variable", "guard variable for "),
-    ];
-    for (before, after, name, words) in forms {
-        let inner = full.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-        if let Some(inner) = inner {
-            let (mut path, last) = split(inner);
-            path.push(last);
-            let text = format!("{words}{inner}");
-            return Some(Readable { path, name: name.into(), text, in_class: true });
-        }
-    }
-    // A thunk is shown as what it passes on to.
-    let inner = full.strip_prefix("{virtual override thunk(").and_then(|r| r.strip_suffix(")}"))?;
-    let (_, target) = inner.split_once("}, ")?;
-    let name = target.split('(').next().unwrap_or(target);
-    let kind = if inner.contains("virtual_offset") { "virtual" } else { "non-virtual" };
-    Some(Readable { text: format!("{kind} thunk to {target}"), ..ordinary(name, target.into()) })
-}
-
-fn ordinary(bare: &str, full: String) -> Readable {
-    let (path, name) = split(bare);
-    let class = path.last().is_some_and(|class| {
+/// Whether the innermost namespace of a name is a class, by what the name tells.
+fn is_in_class(named: &gnu::Named, text: &str) -> bool {
+    let class = named.path.last().is_some_and(|class| {
         let base = class.split('<').next().unwrap_or(class);
-        name.strip_prefix('~').unwrap_or(&name) == base
+        let name = named.name.strip_prefix('~').unwrap_or(&named.name);
+        name == base || name.strip_prefix(base).is_some_and(|rest| rest.starts_with('<'))
     });
-    let is_member = full.ends_with(" const");
-    Readable { path, name, text: full, in_class: class || is_member }
+    let tables = ["vtable", "construction-vtable", "VTT", "typeinfo", "typeinfo-name"];
+    class || text.ends_with(" const") || tables.contains(&named.name.as_str())
 }
 
 /// Splits at `::` outside of brackets and spells the parts without blanks: namespaces, outermost
@@ -248,7 +198,9 @@ pub fn apply(program: &mut Program) {
         })
         .map(|(id, s)| (id, s.address, is_function(program, s)))
         .collect();
-    for ((id, place, function), readable) in found.iter().copied().zip(read(program, &found)) {
+    let in_rust = rust::is_rust_program(program);
+    let readables = read(program, &found, in_rust);
+    for ((id, place, function), readable) in found.iter().copied().zip(readables) {
         let (Some(readable), Some(symbol)) = (readable, program.symbols.get(id).cloned()) else {
             continue;
         };
@@ -288,6 +240,41 @@ pub fn apply(program: &mut Program) {
         if !program.comments.contains_key(&key) {
             program.comments.insert(key, readable.text.as_str().into());
         }
+        name_aliases(program, place, id, in_rust);
+    }
+}
+
+/// Gives the other mangled symbols of a place readable names beside them. Those of Rust are noted in
+/// the comment as well: one function may stand for many.
+fn name_aliases(program: &mut Program, place: Address, shown: SymbolId, in_rust: bool) {
+    let is_alias = |id: SymbolId, s: &Symbol| {
+        id != shown && s.source == SourceType::Imported && looks_mangled(&s.name)
+    };
+    let there = program.symbols.at(place).take(ALIASES);
+    let aliases: Vec<Symbol> =
+        there.filter(|(id, s)| is_alias(*id, s)).map(|(_, s)| s.clone()).collect();
+    for alias in aliases {
+        let Some(readable) = demangle(&alias.name, in_rust).filter(|r| !r.name.is_empty()) else {
+            continue;
+        };
+        let parent = namespaces(program, alias.parent, &readable);
+        let is_same = |s: &Symbol| *s.name == readable.name && s.parent == parent;
+        if program.symbols.at(place).any(|(_, s)| is_same(s)) {
+            continue;
+        }
+        program.symbols.add(Symbol {
+            name: readable.name.as_str().into(),
+            parent,
+            source: SourceType::Analysis,
+            kind: SymbolKind::Label,
+            primary: false,
+            ..alias
+        });
+        let key = (place, CommentKind::Plate);
+        let known = program.comments.get(&key).filter(|_| in_rust).cloned();
+        if let Some(known) = known.filter(|known| !known.lines().any(|l| l == readable.text)) {
+            program.comments.insert(key, format!("{known}\n{}", readable.text).into());
+        }
     }
 }
 
@@ -307,14 +294,18 @@ fn is_behind_section(program: &Program, id: SymbolId, symbol: &Symbol) -> bool {
 }
 
 /// The readable names of some symbols.
-fn read(program: &Program, found: &[(SymbolId, Address, bool)]) -> Vec<Option<Readable>> {
+fn read(
+    program: &Program,
+    found: &[(SymbolId, Address, bool)],
+    in_rust: bool,
+) -> Vec<Option<Readable>> {
     let name = |id: &SymbolId| program.symbols.get(*id).map_or("", |symbol| &*symbol.name);
     let names = found.iter().map(|(id, ..)| name(id));
     let microsoft: Vec<&str> = names.clone().filter(|name| microsoft::is_one(name)).collect();
     let mut theirs = microsoft::demangle_all(&microsoft).into_iter();
     let one = |name| match microsoft::is_one(name) {
         true => theirs.next().flatten(),
-        false => demangle(name),
+        false => demangle(name, in_rust),
     };
     names.map(one).collect()
 }
@@ -325,7 +316,9 @@ fn looks_mangled(name: &str) -> bool {
     microsoft::is_one(name)
         || d()
         || swift()
-        || ["_Z", "__Z", "_R", "__R", "DW.ref._Z"].iter().any(|prefix| name.starts_with(prefix))
+        || ["_Z", "__Z", "._Z", "_R", "__R", "DW.ref._Z"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
 }
 
 fn namespaces(program: &mut Program, mut parent: SymbolId, readable: &Readable) -> SymbolId {
@@ -346,7 +339,7 @@ mod tests {
     use super::*;
 
     fn parts(mangled: &str) -> (String, String) {
-        let readable = demangle(mangled).expect(mangled);
+        let readable = demangle(mangled, false).expect(mangled);
         (readable.path.join("::"), readable.name)
     }
 
@@ -376,7 +369,8 @@ mod tests {
                 "write_str",
             ),
             ("_RNvC6_123foo3bar", "123foo", "bar"),
-            ("_Z7guardedi.cold", "", "guarded.cold"),
+            ("_Z7guardedi.cold", "", "guarded(int)_[clone_.cold]"),
+            ("_Z7guardedi.part.0", "", "guarded"),
         ];
         for (mangled, path, name) in expected {
             assert_eq!(parts(mangled), names(path, name), "{mangled}");
@@ -385,7 +379,7 @@ mod tests {
 
     #[test]
     fn texts_are_what_a_programmer_would_write() {
-        let text = |mangled| demangle(mangled).expect("mangled").text;
+        let text = |mangled| demangle(mangled, false).expect("mangled").text;
         assert_eq!(text("_Z10total_areaPPN3geo5ShapeEi"), "total_area(geo::Shape**, int)");
         assert_eq!(text("_ZNK3geo5Shape4kindEv"), "geo::Shape::kind() const");
         assert_eq!(text("_ZThn16_N3geo4RectD1Ev"), "non-virtual thunk to geo::Rect::~Rect()");
@@ -404,7 +398,7 @@ mod tests {
     #[test]
     fn plain_and_hostile_names_stay() {
         for name in ["main", "_start", "_Z", "_ZN", "_R", "", "_ZNSt", &"_Z1aIS0_".repeat(700)] {
-            assert_eq!(demangle(name), None, "{name}");
+            assert_eq!(demangle(name, false), None, "{name}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Prototypes as Microsoft's compilers have them written out: with what is returned, the calling
 //! convention and whether there is `this`.
 
-use super::{Told, last_part, parameter_list, parameters};
+use super::{Told, Written, parameter_list, parameters};
 use program::{DataType, Program, TypeId, TypeKind};
 
 const CONVENTIONS: [&str; 6] =
@@ -37,8 +37,8 @@ pub(super) fn read(text: &str) -> Option<Told<'_>> {
     let (before, convention) = convention(head)?;
     let (parameters, varargs) = parameters(list);
     Some(Told {
-        returned: (!before.is_empty()).then_some(before),
-        parameters,
+        returned: (!before.is_empty()).then_some(Written::Microsoft(before)),
+        parameters: parameters.into_iter().map(Written::Microsoft).collect(),
         varargs,
         is_const: marked,
         convention: Some(convention),
@@ -98,6 +98,22 @@ pub(super) fn enumeration(program: &mut Program, name: &str) -> TypeId {
     })
 }
 
+/// The name without what it is inside of, spelled without blanks.
+pub(super) fn last_part(name: &str) -> String {
+    let mut depth = 0i32;
+    let mut start = 0;
+    let bytes = name.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            b'>' => depth -= 1,
+            b':' if depth == 0 => start = at + 1,
+            _ => {}
+        }
+    }
+    name.get(start..).unwrap_or(name).replace(' ', "")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,9 +122,13 @@ mod tests {
     fn told(mangled: &str) -> String {
         let text = demangler::demangled(mangled).expect(mangled);
         let told = read(&text).unwrap_or_else(|| panic!("{text}"));
-        let parameters = told.parameters.join("; ");
+        let text = |written: &Written<'_>| match written {
+            Written::Microsoft(text) => (*text).to_owned(),
+            Written::Gnu(other) => panic!("{other:?}"),
+        };
+        let parameters = told.parameters.iter().map(text).collect::<Vec<_>>().join("; ");
         let varargs = if told.varargs { "; ..." } else { "" };
-        let returned = told.returned.unwrap_or("nothing");
+        let returned = told.returned.as_ref().map_or("nothing".to_owned(), text);
         let this = if told.this == Some(true) { "this; " } else { "" };
         format!("{} {returned} ({this}{parameters}{varargs})", told.convention.unwrap())
     }
