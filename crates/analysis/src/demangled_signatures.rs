@@ -5,6 +5,8 @@
 mod microsoft;
 mod types;
 
+pub(crate) use types::class_of;
+
 use crate::parameter_ids::{decompile, is_moderate, levels};
 use crate::pass::{Analysis, Stopped};
 use decompiler::Language;
@@ -56,7 +58,7 @@ enum This {
 
 /// Runs the pass: functions whose signature is still open get one.
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
-    call_rust(analysis.program, analysis.language);
+    call_rust(analysis.program);
     let open: Vec<Address> = analysis
         .program
         .functions
@@ -82,10 +84,10 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     ask_code(analysis, &unknown)
 }
 
-/// Gives functions with names of Rust its calling convention, if the processor has it. Nothing more
-/// is told of them.
-fn call_rust(program: &mut Program, language: &Language) {
-    if language.convention(RUST).is_none() {
+/// Gives functions with names of Rust its calling convention, in programs of Rust. Nothing more is
+/// told of them: what the convention is like, the compiler decides anew for each function.
+fn call_rust(program: &mut Program) {
+    if !demangler::is_rust_program(program) {
         return;
     }
     let is_open = |f: &Function| {
@@ -267,7 +269,7 @@ fn apply(
     };
     let passed = passed && language.convention("__thiscall").is_some();
     let in_space = program.symbols.get(program.function_namespace(entry)).is_some();
-    let this = (passed && in_space).then(|| types::class_of(program, entry));
+    let this = (passed && in_space).then(|| class_of(program, entry));
     let this = this.map(|class| program.types.pointer_to(class));
     let outside = entry.space == SpaceId::EXTERNAL
         || program.memory.block_at(entry).is_some_and(|b| b.permissions.artificial);

@@ -4,12 +4,14 @@
 //!
 //! Every function is decompiled once.
 
+use crate::demangled_signatures::class_of;
 use crate::pass::{Analysis, Stopped};
 use decompiler::{
     Convention, Decompilation, Decompiler, Language, Limits, TypeOf, ValuePlace, Variable,
 };
 use program::{
-    Address, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage, TypeId,
+    Address, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage, SymbolKind,
+    TypeId,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -175,16 +177,23 @@ fn commit(program: &mut Program, language: &Language, entry: Address, result: &D
     };
     let convention = language.convention(name).cloned();
     let custom_storage = convention.as_ref().is_some_and(|c| !is_natural(c, &result.parameters));
+    let object = (name == "__thiscall" && !custom_storage && !parameters.is_empty())
+        .then(|| object_type(program, entry));
     program.functions.edit(entry, |f| {
         let parameters = parameters
             .iter()
-            .map(|(data_type, parameter)| Parameter {
-                name: "".into(),
-                data_type: *data_type,
-                storage: parameter.storage.clone(),
-                source: SourceType::Default,
-                automatic: false,
-                id: f.new_variable_id(),
+            .enumerate()
+            .map(|(index, (data_type, parameter))| {
+                let object = object.filter(|_| index == 0);
+                let automatic = object.is_some();
+                Parameter {
+                    name: if automatic { "this".into() } else { "".into() },
+                    data_type: object.unwrap_or(*data_type),
+                    storage: parameter.storage.clone(),
+                    source: if automatic { SourceType::Analysis } else { SourceType::Default },
+                    automatic,
+                    id: f.new_variable_id(),
+                }
             })
             .collect();
         f.signature = Signature {
@@ -197,6 +206,19 @@ fn commit(program: &mut Program, language: &Language, entry: Address, result: &D
             source: SourceType::Analysis,
         };
     });
+}
+
+/// The type of the object that a method is called with: that of its class, if one is known.
+fn object_type(program: &mut Program, method: Address) -> TypeId {
+    let space = program.symbols.get(program.function_namespace(method));
+    let in_class = space.is_some_and(|space| space.kind == SymbolKind::Class);
+    let object = match in_class {
+        true => class_of(program, method),
+        false => program.types.builtin("void"),
+    };
+    let pointer = program.types.pointer_to(object);
+    program.types.mark_used(pointer);
+    pointer
 }
 
 fn size(storage: &Storage) -> Option<u32> {

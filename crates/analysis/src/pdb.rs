@@ -22,6 +22,7 @@ use modules::{Module, Static};
 use pdb2::{AddressMap, FallibleIterator, PdbInternalSectionOffset, StreamIndex, SymbolData};
 use program::{Address, CommentKind, Program, SourceType, SymbolId, SymbolKind};
 use records::Records;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use types::{Types, text};
 
@@ -121,6 +122,8 @@ struct Applied<'r, 'm> {
     frames: Frames,
     map: AddressMap<'m>,
     base: u64,
+    /// The mangled names of places in namespaces that have no name, which tell them apart.
+    unnamed: HashMap<PdbInternalSectionOffset, String>,
 }
 
 impl Applied<'_, '_> {
@@ -133,8 +136,15 @@ impl Applied<'_, '_> {
 
     /// Names a place. The name is shown unless another one is there already that the file itself
     /// brought and that needs no demangling.
-    fn label(&self, program: &mut Program, at: Address, name: &str, member: bool) -> SymbolId {
-        let (path, name) = demangler::split(name);
+    fn label(
+        &self,
+        program: &mut Program,
+        (at, place): (Address, PdbInternalSectionOffset),
+        name: &str,
+        member: bool,
+    ) -> SymbolId {
+        let mangled = self.unnamed.get(&place).map_or("", |name| name.as_str());
+        let (path, name) = demangler::split_microsoft(name, mangled);
         let name = name.replace("operator.", "operator_");
         let mut parent = SymbolId::GLOBAL;
         let mut full = String::new();
@@ -196,7 +206,9 @@ fn apply(
     };
     let frames = Frames::of(analysis.program);
     let base = analysis.program.info.image_base;
-    let mut applied = Applied { types, frames, map, base };
+    let unnamed = globals.publics.iter().filter(|(_, name, _)| name.contains("?A0x"));
+    let unnamed = unnamed.map(|(place, name, _)| (*place, name.clone())).collect();
+    let mut applied = Applied { types, frames, map, base, unnamed };
     let mut statics = Vec::new();
     let outcome = apply_modules(analysis, &mut applied, file, &mut statics)?;
     let program = &mut *analysis.program;
@@ -334,7 +346,7 @@ fn define_variable(applied: &mut Applied<'_, '_>, program: &mut Program, told: &
         }
         define_data(program, at, data_type);
     }
-    applied.label(program, at, &told.name, false);
+    applied.label(program, (at, told.place), &told.name, false);
     if let (Some((place, name)), Some(_)) = (&told.function, told.data_type)
         && let Some(function) = applied.address(program, *place)
     {

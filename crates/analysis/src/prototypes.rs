@@ -6,7 +6,8 @@ use declarations::{Prototype, parse, parse_prototype};
 use decompiler::Language;
 use program::data_type::DataType;
 use program::{
-    Address, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage, SymbolId,
+    Address, CommentKind, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage,
+    SymbolId, SymbolKind, TypeId, TypeKind,
 };
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -42,9 +43,18 @@ static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
 pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
     give(analysis, |program, function| {
         let open = function.signature.source == SourceType::Default;
-        (function.is_external() && open).then(|| program.function_name(function.entry))
+        (function.is_external() && open).then(|| plain_name(program, function)).flatten()
     });
     Ok(())
+}
+
+/// The name of a function of another file, unless it is one of C++, whose functions may be called
+/// like those of C.
+fn plain_name(program: &Program, function: &Function) -> Option<String> {
+    let space = program.symbols.get(program.function_namespace(function.entry));
+    let inside = space.is_some_and(|s| matches!(s.kind, SymbolKind::Namespace | SymbolKind::Class));
+    let demangled = program.comments.contains_key(&(function.entry, CommentKind::Plate));
+    (!inside && !demangled).then(|| program.function_name(function.entry))
 }
 
 /// Gives functions of the program itself that are called like those of the library their
@@ -66,7 +76,9 @@ fn own_name(program: &Program, function: &Function) -> Option<String> {
     let open = matches!(source, SourceType::Default | SourceType::Analysis);
     let own = function.entry.space == SpaceId::RAM && function.thunk_of.is_none();
     let symbol = program.symbols.get(function.symbol).filter(|_| own && open)?;
-    let named = symbol.parent == SymbolId::GLOBAL && !symbol.name.is_empty();
+    // What a mangled name was read as is no name of C.
+    let given = symbol.source == SourceType::Imported || symbol.source == SourceType::UserDefined;
+    let named = symbol.parent == SymbolId::GLOBAL && given && !symbol.name.is_empty();
     named.then(|| symbol.name.to_string())
 }
 
@@ -130,7 +142,10 @@ fn declare_types(program: &mut Program) {
 
 /// Sets a function's signature and return type from a prototype.
 fn apply(program: &mut Program, language: &Language, entry: Address, prototype: &Prototype) {
-    let function = &prototype.function;
+    let mut function = prototype.function.clone();
+    for parameter in &mut function.parameters {
+        parameter.data_type = named_callback(program, parameter.data_type, &parameter.name);
+    }
     program.types.mark_used(function.return_type);
     function.parameters.iter().for_each(|p| program.types.mark_used(p.data_type));
     let void = program.types.length(function.return_type) == Some(0);
@@ -160,6 +175,28 @@ fn apply(program: &mut Program, language: &Language, entry: Address, prototype: 
         f.no_return |= function.no_return;
     });
     debug_assert_ne!(program.functions.at(entry).map(|f| f.symbol), Some(SymbolId::GLOBAL));
+}
+
+/// The type of a pointer to a function that has no name but that of its parameter, which it then
+/// bears: `void *(*__start_routine)(void *)` is a `__start_routine *`.
+fn named_callback(program: &mut Program, data_type: TypeId, parameter: &str) -> TypeId {
+    let target = match program.types.get(data_type).map(|known| &known.kind) {
+        Some(TypeKind::Pointer(Some(target))) => *target,
+        _ => return data_type,
+    };
+    let Some(function) = program.types.get(target).cloned() else { return data_type };
+    let unnamed =
+        matches!(function.kind, TypeKind::Function(_)) && function.name.starts_with("_func_");
+    if !unnamed || parameter.is_empty() {
+        return data_type;
+    }
+    let named = program.types.add(DataType {
+        category: "/functions".into(),
+        name: parameter.into(),
+        used: false,
+        ..DataType::clone(&function)
+    });
+    program.types.pointer_to(named)
 }
 
 #[cfg(test)]

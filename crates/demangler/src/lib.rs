@@ -80,6 +80,15 @@ pub fn described_types(names: &[&str]) -> Vec<Option<String>> {
     microsoft::demangle_all(&symbols).into_iter().map(type_of).collect()
 }
 
+/// Cuts a name that Microsoft's tools write out into namespaces and the name itself. What has no name
+/// of its own is called by what `mangled` tells of it.
+pub fn split_microsoft(text: &str, mangled: &str) -> (Vec<String>, String) {
+    let anonymous = microsoft::anonymous_namespace(mangled);
+    let (path, name) = split(text);
+    let plain = |part| microsoft::plain_space(part, anonymous.as_deref());
+    (path.into_iter().map(plain).collect(), name)
+}
+
 /// Takes a mangled name apart; `None` for a plain one, and for Microsoft's. In a program of Rust,
 /// its names have the hashes of crates.
 fn demangle(mangled: &str, in_rust: bool) -> Option<Readable> {

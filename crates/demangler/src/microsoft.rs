@@ -35,6 +35,8 @@ fn demangle(name: &str) -> Option<Readable> {
     let text = undname::demangle(name, Flags::default()).ok().filter(short)?;
     let bare = undname::demangle(name, Flags::NAME_ONLY).ok().filter(short)?;
     let (path, last) = split(&bare);
+    let anonymous = anonymous_namespace(name);
+    let path = path.into_iter().map(|part| plain_space(part, anonymous.as_deref())).collect();
     let table = !text.contains('(');
     let quoted = last.strip_prefix('`').and_then(|rest| rest.strip_suffix('\''));
     let name = match quoted.filter(|_| table) {
@@ -44,6 +46,34 @@ fn demangle(name: &str) -> Option<Readable> {
     let member = ["public: ", "protected: ", "private: "].iter().any(|m| text.contains(m));
     let in_class = member || quoted.is_some();
     (!name.is_empty()).then_some(Readable { path, name, text, in_class })
+}
+
+/// What the anonymous namespace is called whose number a mangled name has; `None` where it has none,
+/// or several.
+pub(super) fn anonymous_namespace(mangled: &str) -> Option<String> {
+    const MARK: &str = "?A0x";
+    let mut numbers = mangled.match_indices(MARK).filter_map(|(at, _)| {
+        let rest = mangled.get(at + MARK.len()..)?;
+        let digits = rest.get(..rest.find('@')?)?;
+        u32::from_str_radix(digits, 16).ok()
+    });
+    let first = numbers.next()?;
+    numbers.all(|number| number == first).then(|| format!("_anon_{first:08X}"))
+}
+
+/// A namespace that has no name of its own, by one that it can be asked for.
+pub(super) fn plain_space(part: String, anonymous: Option<&str>) -> String {
+    let Some(inner) = part.strip_prefix('`').and_then(|rest| rest.strip_suffix('\'')) else {
+        return part;
+    };
+    if !inner.is_empty() && inner.bytes().all(|b| b.is_ascii_digit()) {
+        return format!("__l{inner}");
+    }
+    let unnamed = ["anonymous_namespace", "anonymous-namespace"].contains(&inner);
+    match anonymous.filter(|_| unnamed) {
+        Some(name) => name.to_owned(),
+        None => part,
+    }
 }
 
 #[cfg(test)]
@@ -65,7 +95,9 @@ mod tests {
             ("??2@YAPEAX_K@Z", "", "operator_new", false),
             ("??$maximum@H@@YAHHH@Z", "", "maximum<int>", false),
             ("?counter@@3HA", "", "counter", false),
-            ("?f@?A0x12345678@@YAXXZ", "`anonymous_namespace'", "f", false),
+            ("?f@?A0x12345678@@YAXXZ", "_anon_12345678", "f", false),
+            ("?f@?A0x9a9@@YAXXZ", "_anon_000009A9", "f", false),
+            ("?x@?1??f@@YAXXZ@4HA", "`void___cdecl_f(void)'::__l2", "x", false),
         ];
         for (mangled, path, name, in_class) in expected {
             let found = one(mangled).expect(mangled);

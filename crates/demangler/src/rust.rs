@@ -35,9 +35,10 @@ fn contains(bytes: &[u8], sign: &[u8]) -> bool {
     bytes.windows(sign.len()).any(|window| window == sign)
 }
 
-/// Whether a name is mangled as Rust does.
+/// Whether a name of a program of Rust is read as one of Rust.
 pub fn is_rust(mangled: &str) -> bool {
-    mangled.len() <= LONGEST && demangle(mangled, false).is_some()
+    let plain = mangled.strip_prefix('_').filter(|m| m.starts_with("_Z") || m.starts_with("_R"));
+    mangled.len() <= LONGEST && demangle(plain.unwrap_or(mangled), true).is_some()
 }
 
 /// Takes a name of Rust apart. In a program of Rust, names of the older scheme need no hash.

@@ -5,6 +5,9 @@ use crate::table::Table;
 use crate::{Compiler, ProgramInfo, RecordRules};
 use std::sync::Arc;
 
+/// The category of types that stand for names out of demangled prototypes.
+pub const STAND_INS: &str = "/Demangler";
+
 /// Identifies a data type of one program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub u32);
@@ -505,6 +508,19 @@ impl DataTypes {
         self.as_builtin(id) == Some(Builtin::Undefined)
     }
 
+    /// Whether only a demangled name tells of the type: a stand-in for something passed by value, of
+    /// which no convention can say where it passes.
+    pub fn is_stand_in(&self, id: TypeId) -> bool {
+        let Some(known) = self.get(id) else { return false };
+        let made_up = known.category.strip_prefix(STAND_INS);
+        made_up.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            && match &known.kind {
+                TypeKind::Typedef(base) => self.name(*base) == "undefined",
+                TypeKind::Struct { fields, .. } => fields.is_empty(),
+                _ => false,
+            }
+    }
+
     /// The `undefinedN` of a size, or plain `undefined`.
     pub fn undefined(&self, size: u32) -> TypeId {
         match size {
@@ -619,6 +635,28 @@ mod tests {
         let pointers = types.array_of(pointer, 4);
         assert_eq!(types.name(pointers), "int *[4]");
         assert_eq!(types.at_path("/int *[4]"), Some(pointers));
+    }
+
+    #[test]
+    fn stand_ins_are_names_without_content() {
+        let mut types = DataTypes::new(DataOrganization::default());
+        let undefined = types.builtin("undefined");
+        let mut add = |category: &str, kind| {
+            types.add(DataType {
+                category: category.into(),
+                name: "Kind".into(),
+                length: Some(1),
+                alignment: 1,
+                description: "".into(),
+                kind,
+                used: false,
+            })
+        };
+        let made_up = add("/Demangler/a", TypeKind::Typedef(undefined));
+        let given = add("/a", TypeKind::Typedef(undefined));
+        let empty = add("/Demangler", TypeKind::Struct { fields: Vec::new(), packed: false });
+        let found = [made_up, given, empty, undefined].map(|id| types.is_stand_in(id));
+        assert_eq!(found, [true, false, true, false]);
     }
 
     #[test]

@@ -1,11 +1,9 @@
 //! Data types for the type names in demangled C++ prototypes, stand-ins where only a name is known.
 
 use super::{MOST, Written, microsoft};
-use program::data_type::{FunctionType, SignatureParameter};
+use program::data_type::{FunctionType, STAND_INS, SignatureParameter};
 use program::{Address, DataType, Program, TypeId, TypeKind};
 
-/// Where stand-ins are kept, below it one category for each namespace.
-const ROOT: &str = "/Demangler";
 /// Where the types of functions without a name are kept.
 const FUNCTIONS: &str = "/Demangler/!_anon_funcs_";
 
@@ -18,7 +16,7 @@ pub(super) fn type_of(program: &mut Program, written: &Written<'_>) -> Option<Ty
 }
 
 /// The structure of the class whose method a function is.
-pub(super) fn class_of(program: &mut Program, method: Address) -> TypeId {
+pub(crate) fn class_of(program: &mut Program, method: Address) -> TypeId {
     let path = program.symbols.path(program.function_namespace(method));
     let mut path: Vec<String> = path.iter().map(|part| part.to_string()).collect();
     let name = path.pop().unwrap_or_default();
@@ -126,7 +124,7 @@ fn escaped(space: &str) -> String {
 
 fn stand_in(program: &mut Program, path: &[String], name: &str, kind: TypeKind) -> TypeId {
     let spaces: String = path.iter().map(|space| format!("/{}", escaped(space))).collect();
-    add(program, &format!("{ROOT}{spaces}"), name, 1, kind)
+    add(program, &format!("{STAND_INS}{spaces}"), name, 1, kind)
 }
 
 fn add(program: &mut Program, category: &str, name: &str, length: u32, kind: TypeKind) -> TypeId {

@@ -17,7 +17,7 @@ pub(super) fn define(applied: &mut Applied<'_, '_>, program: &mut Program, told:
     // Its parts may have led to types whose members are still to be looked at.
     applied.types.finish(program);
     let member = prototype.as_ref().is_some_and(|prototype| prototype.member);
-    applied.label(program, at, &told.name, member);
+    applied.label(program, (at, told.place), &told.name, member);
     make(program, at);
     let open = program.functions.at(at).is_some_and(|function| {
         function.thunk_of.is_none() && function.signature.source < SourceType::Imported

@@ -148,6 +148,8 @@ fn take(
             function: inside,
         }),
         SymbolData::Trampoline(jump) => module.trampolines.extend([jump.thunk, jump.target]),
+        // Those that compilers number stand for nothing that a reader would look for.
+        SymbolData::Label(label) if is_numbered(label.name.as_bytes()) => {}
         SymbolData::Label(label) => module.statics.push(Static {
             place: label.offset,
             name: text(label.name.as_bytes()),
@@ -232,4 +234,9 @@ impl Function {
             _ => {}
         }
     }
+}
+
+/// Whether a label has no name, or one that a compiler counted up: `$LN5`.
+fn is_numbered(name: &[u8]) -> bool {
+    name.is_empty() || name.starts_with(b"$LN")
 }

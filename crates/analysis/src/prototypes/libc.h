@@ -75,6 +75,7 @@ struct stat64 {
 };
 //@dirent.h
 struct dirent { __ino_t d_ino; __off_t d_off; unsigned short d_reclen; unsigned char d_type; char d_name[256]; };
+struct dirent64 { __ino_t d_ino; __off64_t d_off; unsigned short d_reclen; unsigned char d_type; char d_name[256]; };
 struct __dirstream { char opaque; };
 typedef struct __dirstream DIR;
 //@grp.h
@@ -127,6 +128,7 @@ struct addrinfo {
 struct evp_pkey_ctx_st { };
 typedef struct evp_pkey_ctx_st EVP_PKEY_CTX;
 //@poll.h
+typedef unsigned long nfds_t;
 struct pollfd { int fd; short events; short revents; };
 
 //@prototypes
@@ -292,8 +294,10 @@ ssize_t getxattr(char *__path, char *__name, void *__value, size_t __size);
 struct tm *gmtime(time_t *__timer);
 struct tm *gmtime_r(time_t *__timer, struct tm *__tp);
 double hypot(double __x, double __y);
-unsigned int htonl(unsigned int __hostlong);
-unsigned short htons(unsigned short __hostshort);
+uint32_t htonl(uint32_t __hostlong);
+uint16_t htons(uint16_t __hostshort);
+uint32_t ntohl(uint32_t __netlong);
+uint16_t ntohs(uint16_t __netshort);
 int inet_aton(char *__cp, void *__inp);
 int init(EVP_PKEY_CTX *ctx);
 int ioctl(int __fd, unsigned long __request, ...);
@@ -371,7 +375,7 @@ int pause(void);
 int pclose(FILE *__stream);
 void perror(char *__s);
 int pipe(int *__pipedes);
-int poll(struct pollfd *__fds, unsigned long __nfds, int __timeout);
+int poll(struct pollfd *__fds, nfds_t __nfds, int __timeout);
 FILE *popen(char *__command, char *__modes);
 int posix_memalign(void **__memptr, size_t __alignment, size_t __size);
 double pow(double __x, double __y);

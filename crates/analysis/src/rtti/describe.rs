@@ -33,8 +33,8 @@ impl Describer {
         let names: Vec<&str> = model.types.values().map(|known| known.name.as_str()).collect();
         let titles = demangler::described_types(&names);
         let mut classes = HashMap::new();
-        for (at, title) in model.types.keys().zip(titles) {
-            let class = title.and_then(|title| Class::new(program, title));
+        for ((at, known), title) in model.types.iter().zip(titles) {
+            let class = title.and_then(|title| Class::new(program, title, &known.name));
             classes.extend(class.map(|class| (*at, class)));
         }
         let pointer = model.image.pointer;
@@ -185,10 +185,10 @@ impl Describer {
 }
 
 impl Class {
-    fn new(program: &mut Program, title: String) -> Option<Class> {
+    fn new(program: &mut Program, title: String, mangled: &str) -> Option<Class> {
         let (_, name) = title.split_once(' ')?;
         let name = name.to_owned();
-        let (path, last) = demangler::split(&name);
+        let (path, last) = demangler::split_microsoft(&name, mangled);
         let mut parent = SymbolId::GLOBAL;
         for part in path {
             parent = program.symbols.namespace(&part, parent, SymbolKind::Namespace);

@@ -9,7 +9,7 @@ use program::DataOrganization;
 use crate::language::Language;
 
 /// Plain `undefined` is left out: with it, unknown bytes would print without their size.
-const FIXED: [(&str, u32, &str, &str); 29] = [
+const FIXED: [(&str, u32, &str, &str); 27] = [
     ("bool", 1, "bool", ""),
     ("byte", 1, "uint", ""),
     ("sbyte", 1, "int", ""),
@@ -26,8 +26,6 @@ const FIXED: [(&str, u32, &str, &str); 29] = [
     ("ushort", 2, "uint", ""),
     ("int3", 3, "int", ""),
     ("uint3", 3, "uint", ""),
-    ("int", 4, "int", ""),
-    ("uint", 4, "uint", ""),
     ("int5", 5, "int", ""),
     ("uint5", 5, "uint", ""),
     ("int6", 6, "int", ""),
@@ -53,6 +51,11 @@ pub(crate) fn long_double_value(language: &Language, organization: &DataOrganiza
     }
 }
 
+/// Whether `int` takes 8 bytes: that of Go is as wide as a pointer.
+fn has_wide_int(language: &Language, organization: &DataOrganization) -> bool {
+    language.compiler_spec_id() == "golang" && organization.pointer == 8
+}
+
 /// The engine's description of its core types for a compiler's sizes.
 pub(crate) fn describe(language: &Language, organization: &DataOrganization) -> String {
     let mut text = String::from("<coretypes><void/>");
@@ -72,7 +75,14 @@ pub(crate) fn describe(language: &Language, organization: &DataOrganization) -> 
         add(name, size, kind, mark);
     }
     // Only one name for each size and kind: the one the engine gives to what it infers.
-    if organization.long == 8 {
+    let wide_int = has_wide_int(language, organization);
+    let (int, uint) = if wide_int { ("sdword", "dword") } else { ("int", "uint") };
+    add(int, 4, "int", "");
+    add(uint, 4, "uint", "");
+    if wide_int {
+        add("int", 8, "int", "");
+        add("uint", 8, "uint", "");
+    } else if organization.long == 8 {
         add("long", 8, "int", "");
         add("ulong", 8, "uint", "");
     } else {

@@ -120,6 +120,8 @@ fn assign(
         let size = piece.tp.zip(types).map_or(0, |(id, types)| types.get(id).get_size());
         storage(architecture, &piece.addr, size)
     };
+    // Behind something of which nothing is known, nobody can tell.
+    let known = parameters.iter().position(|id| all.is_stand_in(*id)).unwrap_or(parameters.len());
     let is_void = all.as_builtin(returned) == Some(Builtin::Void);
     let is_hidden = |piece: &&ParameterPieces| piece.flags & ParameterPieces::HIDDENRETPARM != 0;
     // A pointer to the result comes before the parameters, unless it passes in a register of its
@@ -134,6 +136,11 @@ fn assign(
             None => Storage::Unassigned,
         },
         return_pointer: hidden.filter(|_| extra > 0).map(place),
-        parameters: inputs.iter().skip(extra).map(place).collect(),
+        parameters: inputs
+            .iter()
+            .skip(extra)
+            .enumerate()
+            .map(|(index, piece)| if index < known { place(piece) } else { Storage::Unassigned })
+            .collect(),
     })
 }

@@ -4,11 +4,13 @@ use ghidra_decompiler::address::Address;
 use ghidra_decompiler::architecture::Architecture;
 use ghidra_decompiler::error::Result;
 use ghidra_decompiler::fspec::{
-    ModelId, ParameterPieces, ProtoModel, PrototypePieces, assign_storage_glb,
+    FuncProto, ModelId, ParameterPieces, ProtoModel, PrototypePieces, assign_storage_glb,
 };
 use ghidra_decompiler::funcdata::Funcdata;
 use ghidra_decompiler::types::{TypeId as EngineType, TypeMetatype};
-use program::{Function, Program, Signature, SourceType, SpaceId, Storage, TypeId, TypeKind};
+use program::{
+    Function, Program, Signature, SourceType, SpaceId, Storage, TypeId, TypeKind, parameter_name,
+};
 
 use super::types::TypeMap;
 use super::variables::has_names_only;
@@ -56,7 +58,7 @@ pub(crate) fn feed(
 ) -> Result<usize> {
     let signature = &function.signature;
     let model = match &signature.convention {
-        Some(name) => architecture.get_model(name),
+        Some(name) => Some(named_model(architecture, name)?),
         None if says_types(program, signature) && !is_laid_out(program, signature) => {
             Some(unknown_model(architecture)?)
         }
@@ -99,11 +101,23 @@ fn is_open(program: &Program, returned: TypeId) -> bool {
 
 /// The model of functions whose parameters are known but not how they are passed.
 fn unknown_model(architecture: &mut Architecture) -> Result<ModelId> {
-    const NAME: &str = "unknown";
-    match architecture.get_model(NAME) {
+    named_model(architecture, "unknown")
+}
+
+/// The model of a name. One that the processor does not know is its usual one under that name.
+fn named_model(architecture: &mut Architecture, name: &str) -> Result<ModelId> {
+    match architecture.get_model(name) {
         Some(known) => Ok(known),
-        None => architecture.create_unknown_model(NAME),
+        None => architecture.create_unknown_model(name),
     }
+}
+
+/// How many parameters come before the first of which only a name is known; `None` where there is
+/// no such one.
+pub(crate) fn known_before(program: &Program, signature: &Signature) -> Option<usize> {
+    let parameters = &signature.parameters;
+    let unknown = parameters.iter().position(|p| program.types.is_stand_in(p.data_type));
+    unknown.filter(|_| !signature.custom_storage)
 }
 
 fn feed_signature(
@@ -114,7 +128,12 @@ fn feed_signature(
     signature: &Signature,
 ) -> Result<usize> {
     let takes_anything = takes_anything(program, signature);
-    let kept = if takes_anything { &[] } else { signature.parameters.as_slice() };
+    let partial = known_before(program, signature);
+    let kept = match partial {
+        _ if takes_anything => &[],
+        Some(known) => signature.parameters.get(..known).unwrap_or_default(),
+        None => signature.parameters.as_slice(),
+    };
     let written = kept.iter();
     // A structure returned through a hidden pointer: what really comes back is that pointer.
     let hidden = written.clone().find(|parameter| {
@@ -130,12 +149,15 @@ fn feed_signature(
         first_var_arg_slot: -1,
     };
     let mut meant = Vec::new();
-    for parameter in written.clone() {
+    for (index, parameter) in written.clone().enumerate() {
         let data_type = types.get(architecture, &program.types, parameter.data_type)?;
         meant.push(data_type);
         let passed = passed_as(architecture, program, parameter.data_type)?.unwrap_or(data_type);
         pieces.intypes.push(passed);
-        pieces.innames.push(parameter.name.to_string());
+        pieces.innames.push(match partial {
+            Some(_) => parameter_name(&signature.parameters, index),
+            None => parameter.name.to_string(),
+        });
     }
     let unplaced = leave_out_unplaced(&mut pieces, architecture)?;
     meant.truncate(pieces.intypes.len());
@@ -153,7 +175,13 @@ fn feed_signature(
     if set.is_ok() && takes_anything {
         prototype.set_input_lock(false, architecture);
     }
-    if set.is_ok() {
+    if set.is_ok() && partial.is_some() {
+        // What is known is offered; the engine finds out how it goes on.
+        prototype.set_input_lock(false, architecture);
+        for index in 0..prototype.num_params(architecture) {
+            offer_name(&mut prototype, index, architecture);
+        }
+    } else if set.is_ok() {
         for (index, (parameter, data_type)) in written.zip(meant).enumerate() {
             let differs = pieces.intypes[index] != data_type;
             let number = i32::try_from(index).unwrap_or(i32::MAX);
@@ -176,6 +204,13 @@ fn feed_signature(
     }
     *data.get_func_proto_mut() = prototype;
     set.map(|()| unplaced)
+}
+
+/// Keeps the name of a parameter of which the engine may find another type.
+fn offer_name(prototype: &mut FuncProto, index: i32, architecture: &mut Architecture) {
+    if let Some(parameter) = prototype.get_param(index, architecture) {
+        parameter.set_name_lock(true, architecture);
+    }
 }
 
 /// The type by which a value is passed whose own the engine cannot look into: it sees nothing of

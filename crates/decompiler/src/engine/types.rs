@@ -409,9 +409,19 @@ fn built_in(
     let size = size_of(length)?;
     let known = factory.find_by_name(name);
     // Of a `long double` in 16 bytes, the engine knows its value alone.
-    let fits = |known: i32| size < 9 || known == size || (size == 16 && name == "longdouble");
+    let fits = |known: i32| known == size || (size == 16 && name == "longdouble");
     if let Some(known) = known.filter(|id| fits(factory.get(*id).get_size())) {
         return Ok(known);
+    }
+    // Where the compiler's `int` is wider, a number of that size bears another name.
+    match builtin {
+        Builtin::Signed if known.is_some() && size < 9 => {
+            return factory.get_base(size, TypeMetatype::Int);
+        }
+        Builtin::Unsigned if known.is_some() && size < 9 => {
+            return factory.get_base(size, TypeMetatype::Uint);
+        }
+        _ => {}
     }
     match builtin {
         Builtin::Void => factory.get_type_void(),

@@ -11,6 +11,7 @@ use program::{
     Storage, parameter_name,
 };
 
+use super::prototype::known_before;
 use super::result::{Decompilation, storage, type_text};
 use super::symbols::engine_name;
 use super::tokens::TokenKind;
@@ -144,11 +145,14 @@ pub(crate) fn name_variables(
     program: &Program,
     function: &Function,
 ) -> Result<()> {
-    let parameters = &function.signature.parameters;
-    let unlocked = has_names_only(program, &function.signature) && !parameters.is_empty();
+    // A thunk is called like what it passes on to.
+    let signature = program.thunked(function.entry).map_or(&function.signature, |f| &f.signature);
+    let parameters = &signature.parameters;
+    let unlocked = has_names_only(program, signature) && !parameters.is_empty();
     let given = |local: &LocalVariable| local.source == SourceType::UserDefined;
     // The engine counts the parameters that the convention adds as well.
     let renumbered = !unlocked
+        && known_before(program, signature).is_none()
         && parameters.iter().any(|parameter| parameter.automatic)
         && parameters.iter().any(|parameter| parameter.name.is_empty());
     let Some(scope) = data.get_scope_local() else { return Ok(()) };
