@@ -7,7 +7,7 @@ use crate::linkage;
 use crate::machine::{global_pointer_of, stub_base_of};
 use crate::pass::{Analysis, Stopped};
 use decompiler::{Opcode, PcodeOp, VarSpace, Varnode};
-use program::{Address, FlowType, Function, Program, RefType, SpaceId};
+use program::{Address, FlowType, Function, Program, RefType, SourceType, SpaceId};
 use std::collections::{HashMap, HashSet};
 
 /// A thunk has at most this many instructions.
@@ -22,6 +22,7 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         .iter()
         .filter(|f| f.thunk_of.is_none() && f.entry.space == SpaceId::RAM)
         .filter(|f| f.body.ranges().len() == 1 && f.body.len() <= 16 * LONGEST as u64)
+        .filter(|f| !has_mangled_name(program, f.entry))
         .map(|f| f.entry)
         .collect();
     for entry in candidates {
@@ -40,6 +41,13 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         }
     }
     Ok(())
+}
+
+/// Whether a function has a mangled name of its own, which says what it is: it passes on to something
+/// else, and takes and returns what its own name tells.
+fn has_mangled_name(program: &Program, entry: Address) -> bool {
+    let mut there = program.symbols.at(entry);
+    there.any(|(_, s)| s.source == SourceType::Imported && demangler::is_mangled(&s.name))
 }
 
 /// Where the jump leads that is all of a function, as references tell.

@@ -319,6 +319,11 @@ fn read(
     names.map(one).collect()
 }
 
+/// Whether a symbol bears a mangled name that can be read.
+pub fn is_mangled(name: &str) -> bool {
+    looks_mangled(name) && demangled(name).is_some()
+}
+
 fn looks_mangled(name: &str) -> bool {
     let d = || name.strip_prefix("_D").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()));
     let swift = || ["$s", "$S", "_$s", "_$S"].iter().any(|prefix| name.starts_with(prefix));

@@ -12,6 +12,7 @@ mod image;
 mod imports;
 mod jump_tables;
 mod mips;
+mod names;
 mod parameters;
 mod passed;
 mod pointed_code;
