@@ -352,7 +352,10 @@ mod tests {
             let (found, result) = names(text);
             assert_eq!(
                 (found.as_slice(), result.as_str()),
-                (parameters.map(str::to_owned).as_slice(), returned),
+                (
+                    parameters.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>().as_slice(),
+                    returned
+                ),
                 "{text}"
             );
         }
