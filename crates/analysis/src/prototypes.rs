@@ -205,6 +205,20 @@ mod tests {
     use program::data_type::{DataOrganization, DataTypes};
 
     #[test]
+    fn functions_of_c_and_of_cpp_may_be_called_alike() {
+        let mut program =
+            Program::new(program::ProgramInfo::default(), false, DataOrganization::default());
+        let mut named = |at: u64, source| {
+            let at = Address::ram(at);
+            program.add_label(at, "init", SymbolId::GLOBAL, source);
+            program.add_function(at, program::AddressSet::new());
+            program.functions.at(at).and_then(|function| own_name(&program, function))
+        };
+        assert_eq!(named(0x1000, SourceType::Imported).as_deref(), Some("init"));
+        assert_eq!(named(0x2000, SourceType::Analysis), None, "read out of a mangled name");
+    }
+
+    #[test]
     fn every_built_in_declaration_can_be_read() {
         for organization in [
             DataOrganization::default(),

@@ -97,7 +97,7 @@ mod tests {
             ("?counter@@3HA", "", "counter", false),
             ("?f@?A0x12345678@@YAXXZ", "_anon_12345678", "f", false),
             ("?f@?A0x9a9@@YAXXZ", "_anon_000009A9", "f", false),
-            ("?x@?1??f@@YAXXZ@4HA", "`void___cdecl_f(void)'::__l2", "x", false),
+            ("?x@?1??f@@YAXXZ@4HA", "`f'::__l2", "x", false),
         ];
         for (mangled, path, name, in_class) in expected {
             let found = one(mangled).expect(mangled);

@@ -190,17 +190,3 @@ fn thumb_code_moves_with_its_image() {
     assert_eq!(read(0x10d0), Some(stub));
     assert!(moved.info.warnings.is_empty(), "{:?}", moved.info.warnings);
 }
-
-#[test]
-fn methods_found_by_their_code_take_their_object_first() {
-    let program = analysed(bytes("rescue.x86.exe"), None);
-    let methods = program.functions.iter().filter(|f| {
-        f.signature.convention.as_deref() == Some("__thiscall") && !f.signature.custom_storage
-    });
-    let methods: Vec<_> = methods.filter(|f| !f.signature.parameters.is_empty()).collect();
-    assert!(!methods.is_empty());
-    for method in methods {
-        let object = &method.signature.parameters[0];
-        assert_eq!((&*object.name, object.automatic), ("this", true), "{}", method.entry.offset);
-    }
-}
