@@ -176,7 +176,10 @@ impl Run {
         for line in &said {
             text.push_str(&format!("\n  {line}"));
         }
-        text.push_str(&format!("\n  → mcp-probe doctor {target} says why."));
+        // Some failures point there themselves.
+        if !text.contains("mcp-probe doctor") {
+            text.push_str(&format!("\n  → mcp-probe doctor {target} says why."));
+        }
         text
     }
 

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
 const OLD: &[&str] = &[LEGACY];
+/// A tool without arguments, its properties an empty list.
+const NO_ARGUMENTS: &[&str] = &["empty-properties"];
 const BOTH: &[&str] = &[MODERN, LEGACY];
 
 /// What a server is expected to answer.
@@ -170,9 +172,18 @@ fn piped(folder: &str) -> Vec<Real> {
         Real::new(name, &words, BOTH, tools)
     };
     vec![
-        node("server-everything", published("server-everything"), &["stdio"], OLD, 13),
-        node("server-filesystem", published("server-filesystem"), &[folder], OLD, 14),
-        node("server-memory", published("server-memory"), &[], OLD, 9),
+        Real {
+            lint: NO_ARGUMENTS,
+            ..node("server-everything", published("server-everything"), &["stdio"], OLD, 13)
+        },
+        Real {
+            lint: NO_ARGUMENTS,
+            ..node("server-filesystem", published("server-filesystem"), &[folder], OLD, 14)
+        },
+        Real {
+            lint: NO_ARGUMENTS,
+            ..node("server-memory", published("server-memory"), &[], OLD, 9)
+        },
         Real {
             lint: &["type-lists"],
             ..node(
@@ -207,11 +218,12 @@ fn published_servers() {
     let _fast = Listening::start(&["python", &script, &fast.to_string()], fast);
     let url = |port: u16| format!("http://127.0.0.1:{port}/mcp");
     let mut servers = piped(&folder);
-    for (name, port, eras, tools) in
-        [("server-everything over HTTP", everything, OLD, 13), ("fastmcp over HTTP", fast, BOTH, 1)]
-    {
+    for (name, port, eras, tools, lint) in [
+        ("server-everything over HTTP", everything, OLD, 13, NO_ARGUMENTS),
+        ("fastmcp over HTTP", fast, BOTH, 1, &[]),
+    ] {
         let real = Real::new(name, &[&url(port)], eras, tools);
-        servers.push(Real { doctor: &["strict-accept"], ..real });
+        servers.push(Real { doctor: &["strict-accept"], lint, ..real });
     }
     // Two at a time: starting them is most of the work.
     let waiting = Mutex::new(servers.into_iter());
