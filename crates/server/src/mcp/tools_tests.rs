@@ -378,7 +378,12 @@ fn every_operation_can_be_asked_about_and_answers_little() {
         for method in api::registry().methods().iter().filter(|method| !method.websocket_only()) {
             let asked = json!({"domain": method.domain(), "operation": method.operation()});
             let arguments = asked.as_object().cloned().expect("an object");
-            let answer = catalog.call(&bridge, "ghidra.help", arguments, CancelToken::new());
+            let answer = catalog.call(
+                &bridge,
+                "ghidra.help",
+                arguments,
+                &CallContext::new(api::Transport::Mcp),
+            );
             let answer = answer.expect("a tool").expect("an entry");
             let entry = &answer.structured;
             assert_eq!(entry["method"], method.name());
