@@ -248,6 +248,27 @@ pub enum RefType {
 }
 
 impl RefType {
+    /// The kinds that are no control flow.
+    const OTHERS: [RefType; 11] = [
+        RefType::Data,
+        RefType::Param,
+        RefType::DataInd,
+        RefType::Read,
+        RefType::Write,
+        RefType::ReadWrite,
+        RefType::ReadInd,
+        RefType::WriteInd,
+        RefType::ReadWriteInd,
+        RefType::External,
+        RefType::Thunk,
+    ];
+
+    /// The names of all kinds, those of control flow first.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let others = RefType::OTHERS.iter().map(|kind| kind.name());
+        FlowType::NAMES.iter().map(|(_, name)| *name).chain(others)
+    }
+
     /// Ghidra's name, such as `READ` or `UNCONDITIONAL_CALL`.
     pub fn name(self) -> &'static str {
         match self {

@@ -31,6 +31,15 @@ pub enum SymbolKind {
 }
 
 impl SymbolKind {
+    /// Every kind.
+    pub const ALL: [SymbolKind; 5] = [
+        SymbolKind::Label,
+        SymbolKind::Function,
+        SymbolKind::Library,
+        SymbolKind::Namespace,
+        SymbolKind::Class,
+    ];
+
     /// Ghidra's name, such as `Function`.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,13 +1,30 @@
 //! The reference for people: every method with its parameters, result and effect.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use program::SymbolKind;
+use serde_json::{Map, Value};
 
+use super::members::{Types, table};
 use crate::INTERFACE_VERSION;
 use crate::error::ErrorCode;
 use crate::method::Method;
 use crate::registry::Registry;
+
+/// A call that is known to work, by the method's name.
+pub type Examples = BTreeMap<String, Example>;
+
+/// What was asked and what came back.
+#[derive(Debug, Clone)]
+pub struct Example {
+    /// The program that was open.
+    pub program: String,
+    /// The parameters.
+    pub params: Map<String, Value>,
+    /// Members of the result; others may be there.
+    pub result: Value,
+}
 
 const INTRODUCTION: &str = "\
 Generated from the types of the `api` crate; `cargo xtask codegen` writes it again.
@@ -28,19 +45,51 @@ errors.
   came.
 ";
 
-/// The document as Markdown.
+/// The document as Markdown, with an example for each method that has one.
 #[must_use]
-pub fn markdown(registry: &Registry) -> String {
+pub fn markdown(registry: &Registry, examples: &Examples) -> String {
     let mut out = format!("# Methods\n\nInterface version {INTERFACE_VERSION}.\n{INTRODUCTION}");
     overview(registry, &mut out);
+    let mut types = Types::default();
     for domain in registry.domains() {
         let _ = write!(out, "\n## {}\n\n{}\n", domain.name, domain.text);
         for method in registry.methods().iter().filter(|m| m.domain() == domain.name) {
-            describe(method, &mut out);
+            describe(method, &mut types, &mut out);
+            if let Some(example) = examples.get(method.name()) {
+                show(method.name(), example, &mut out);
+            }
         }
     }
+    types.describe(&mut out);
+    words(&mut out);
     errors(&mut out);
     out
+}
+
+/// A call as it goes over a WebSocket, without its envelope.
+fn show(name: &str, example: &Example, out: &mut String) {
+    let Example { program, params, result } = example;
+    let params = Value::Object(params.clone());
+    let _ = write!(
+        out,
+        "\nExample, on `{program}` (members of the result that it does not show are left out):\n\n\
+         ```json\n{{\"method\": \"{name}\", \"params\": {params}}}\n{result}\n```\n"
+    );
+}
+
+/// Names that appear as values, each in the place that defines it.
+fn words(out: &mut String) {
+    let list = |names: &[&str]| quoted(names.iter().copied());
+    let kinds = SymbolKind::ALL.map(SymbolKind::name);
+    let flows: Vec<&str> = program::RefType::names().collect();
+    let analyzers: Vec<&str> = engine::PASSES.iter().map(|pass| pass.name).collect();
+    let _ = write!(
+        out,
+        "\n## Words\n\n- Types of symbols: {}.\n- Types of references: {}.\n- Analyzers: {}.\n",
+        list(&kinds),
+        list(&flows),
+        list(&analyzers)
+    );
 }
 
 fn overview(registry: &Registry, out: &mut String) {
@@ -57,7 +106,7 @@ fn overview(registry: &Registry, out: &mut String) {
     }
 }
 
-fn describe(method: &Method, out: &mut String) {
+fn describe(method: &Method, types: &mut Types, out: &mut String) {
     let _ = write!(out, "\n### {}\n\n{}\n\n", method.name(), method.description());
     let effects = method.effects();
     let mut facts = vec![effects.summary().to_owned()];
@@ -89,114 +138,12 @@ fn describe(method: &Method, out: &mut String) {
     if !nested.is_empty() {
         let _ = writeln!(out, "- Also selectable: {}.", quoted(nested.into_iter()));
     }
-    table("parameter", method.input_schema(), out);
-    table("result", method.output_schema(), out);
+    table("parameter", method.input_schema(), types, out);
+    table("result", method.output_schema(), types, out);
 }
 
-fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
-fn table(title: &str, schema: &Value, out: &mut String) {
-    let mut rows = Vec::new();
-    members("", schema, &mut rows);
-    // The projection is the same everywhere.
-    rows.retain(|(path, ..)| !path.starts_with("projection"));
-    if rows.is_empty() {
-        return;
-    }
-    let _ = write!(out, "\n| {title} | type | |\n|---|---|---|\n");
-    for (path, kind, text) in rows {
-        let _ = writeln!(out, "| `{path}` | {kind} | {text} |");
-    }
-}
-
-type Row = (String, String, String);
-
-fn members(at: &str, schema: &Value, rows: &mut Vec<Row>) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    let required = schema.get("required").and_then(Value::as_array);
-    for (name, member) in properties {
-        let needed = required.is_some_and(|names| names.iter().any(|n| n == name.as_str()));
-        let path = format!("{at}{name}");
-        let mark = if needed { "!" } else { "" };
-        let text = member.get("description").and_then(Value::as_str).unwrap_or_default();
-        rows.push((format!("{path}{mark}"), kind(member), text.replace(['\n', '|'], " ")));
-        below(&path, member, rows);
-    }
-}
-
-fn below(path: &str, schema: &Value, rows: &mut Vec<Row>) {
-    if let Some(items) = schema.get("items") {
-        below(&format!("{path}[]"), items, rows);
-        if items.get("properties").is_some() {
-            members(&format!("{path}[]."), items, rows);
-        }
-        return;
-    }
-    members(&format!("{path}."), schema, rows);
-    // A batch repeats every other method; those stand under their own names.
-    for alternative in schema.get("oneOf").and_then(Value::as_array).into_iter().flatten() {
-        if let Some(tag) = alternative.pointer("/properties/kind/enum/0").and_then(Value::as_str) {
-            let mut inner = Vec::new();
-            members(&format!("{path}<{tag}>."), alternative, &mut inner);
-            inner.retain(|(path, ..)| !path.ends_with(".kind!"));
-            rows.extend(inner);
-        }
-    }
-}
-
-fn kind(schema: &Value) -> String {
-    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-        return reference.rsplit('/').next().unwrap_or_default().to_owned();
-    }
-    if let Some(alternatives) = schema.get("oneOf").and_then(Value::as_array) {
-        return union(alternatives);
-    }
-    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return quoted(values.iter().filter_map(Value::as_str));
-    }
-    let plain = schema.get("type").and_then(Value::as_str).unwrap_or("any");
-    match plain {
-        "array" => {
-            let items = schema.get("items").map_or("any".to_owned(), kind);
-            format!("array of {items}{}", span(schema, "minItems", "maxItems"))
-        }
-        "string" => format!("text{}", span(schema, "minLength", "maxLength")),
-        "integer" | "number" => format!("{plain}{}", span(schema, "minimum", "maximum")),
-        other => other.to_owned(),
-    }
-}
-
-fn union(alternatives: &[Value]) -> String {
-    let tags: Vec<&str> = alternatives
-        .iter()
-        .filter_map(|one| one.pointer("/properties/kind/enum/0").and_then(Value::as_str))
-        .collect();
-    if tags.len() == alternatives.len() {
-        return format!("by `kind`: {}", quoted(tags.into_iter()));
-    }
-    if alternatives.iter().all(|one| one.pointer("/properties/method").is_some()) {
-        return "object `{id, method, arguments}`".to_owned();
-    }
-    alternatives.iter().map(kind).collect::<Vec<_>>().join(" or ")
-}
-
-/// Bounds, where they say more than the type.
-fn span(schema: &Value, low: &str, high: &str) -> String {
-    let shown = |name: &str| {
-        let value = schema.get(name)?;
-        let wide = value.as_i64().is_some_and(|n| n == i64::MAX || n == i64::MIN);
-        let full = value.as_i64() == Some(i64::from(i32::MAX));
-        (!wide && !full).then(|| value.to_string())
-    };
-    match (shown(low), shown(high)) {
-        (None, None) => String::new(),
-        (Some(low), None) if low == "0" => String::new(),
-        (Some(low), None) => format!(", at least {low}"),
-        (None, Some(high)) => format!(", at most {high}"),
-        (Some(low), Some(high)) => format!(", {low} to {high}"),
-    }
 }
 
 fn errors(out: &mut String) {

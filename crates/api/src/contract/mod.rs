@@ -6,7 +6,8 @@
 
 mod asyncapi;
 mod markdown;
+mod members;
 mod yaml;
 
 pub use asyncapi::asyncapi;
-pub use markdown::markdown;
+pub use markdown::{Example, Examples, markdown};

@@ -4,11 +4,58 @@
 
 use std::path::{Path, PathBuf};
 
+use api::contract::{Example, Examples};
 use api::registry;
+use testkit::calls::{Call, recordings};
 
 #[test]
 fn api_md_is_up_to_date() {
-    hold("api.md", &api::contract::markdown(registry()));
+    hold("api.md", &api::contract::markdown(registry(), &examples()));
+}
+
+#[test]
+fn every_method_has_an_example_and_no_row_stands_twice() {
+    let examples = examples();
+    for method in registry().methods() {
+        assert!(examples.contains_key(method.name()), "{} has none", method.name());
+    }
+    let document = api::contract::markdown(registry(), &examples);
+    for section in document.split("\n### ") {
+        // Both tables of a method may have a member of one name.
+        for table in section.split("\n\n") {
+            let mut rows: Vec<&str> = table.lines().filter(|l| l.starts_with("| `")).collect();
+            let all = rows.len();
+            rows.sort_unstable();
+            rows.dedup();
+            assert_eq!(rows.len(), all, "{}", section.lines().next().unwrap_or_default());
+        }
+    }
+}
+
+/// Of the recorded calls of each method that succeed, one of a readable size; one that needs
+/// nothing of earlier calls, if there is any.
+fn examples() -> Examples {
+    let mut found = Examples::new();
+    for (_, recording) in recordings().expect("the recorded calls") {
+        for call in recording.calls {
+            let Some(example) = example(&recording.program, &call) else { continue };
+            let rank = |e: &Example| {
+                let needs = e.params.values().any(|value| value.to_string().contains("\"{"));
+                (needs, e.result.to_string().len().abs_diff(300))
+            };
+            let kept = found.get(&call.method);
+            if kept.is_none_or(|kept| rank(&example) < rank(kept)) {
+                found.insert(call.method, example);
+            }
+        }
+    }
+    found
+}
+
+fn example(program: &str, call: &Call) -> Option<Example> {
+    let result = call.result.clone()?;
+    let params = call.params.clone();
+    Some(Example { program: program.to_owned(), params, result })
 }
 
 #[test]
