@@ -2,7 +2,7 @@
 //! the start of another one leaves it, and what it leads to is a function that returns in its
 //! place.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 
 use foldhash::fast::FixedState;
@@ -16,8 +16,11 @@ const LONGEST_FILLER: u64 = 16;
 /// Finds such functions in rounds, between which code is decoded and functions are made.
 #[derive(Default)]
 pub(crate) struct Crossings {
-    /// The functions that were there at the last look.
-    known: HashSet<Address, FixedState>,
+    /// The look that first saw each function.
+    known: HashMap<Address, usize, FixedState>,
+    /// The look that first saw each jump of code without a function.
+    strays: HashMap<Address, usize, FixedState>,
+    looks: usize,
 }
 
 /// What one look goes by.
@@ -34,18 +37,21 @@ struct Look {
 impl Crossings {
     /// Takes note of the functions that are there before code is decoded.
     pub(crate) fn note_functions(&mut self, program: &Program) {
-        self.known.extend(program.functions.iter().map(|function| function.entry));
+        for function in program.functions.iter() {
+            self.known.entry(function.entry).or_insert(self.looks);
+        }
+        self.looks += 1;
     }
 
     /// Places without a function that code jumps to although a function starts in between, unless
     /// the code before them goes on there, a condition leads there as well, or it is known to be
     /// a function's own part. So are those that a function leads to which is nothing but a jump
     /// through a pointer. Jumps of code that has no function itself are looked at if the file
-    /// states that code, and later when a function beside them is made. Cost: linear in the
-    /// instructions.
+    /// states that code, and later when a function beside them, or between, is made. Cost: linear
+    /// in the instructions.
     pub(crate) fn find(&mut self, program: &Program) -> BTreeSet<Address> {
         let entries = program.functions.iter().map(|function| function.entry);
-        let fresh = entries.filter(|entry| !self.known.contains(entry)).collect();
+        let fresh = entries.filter(|entry| !self.known.contains_key(entry)).collect();
         let cold = cold_parts::entries(program);
         let stated = self.known.is_empty().then(|| {
             let [_, landing_pads] = unwind::code_starts(program);
@@ -65,7 +71,7 @@ impl Crossings {
                 continue;
             }
             let alone = flow == FlowType::ComputedJump && program.functions.at(*at).is_some();
-            if (alone || look.leaves_function(program, *at, to))
+            if (alone || self.leaves_function(&look, program, *at, to))
                 && !look.cold.contains(&to)
                 && !is_conditional(program, to)
                 && !is_fallen_into(program, to)
@@ -75,25 +81,35 @@ impl Crossings {
         }
         found
     }
-}
 
-impl Look {
     /// Whether a jump leads over the start of a function.
-    fn leaves_function(&self, program: &Program, at: Address, to: Address) -> bool {
+    fn leaves_function(
+        &mut self,
+        look: &Look,
+        program: &Program,
+        at: Address,
+        to: Address,
+    ) -> bool {
         let between = (Bound::Excluded(to.min(at)), Bound::Excluded(to.max(at)));
-        if program.functions.range(between).next().is_none() {
+        let mut between = program.functions.range(between).peekable();
+        if between.peek().is_none() {
             return false;
         }
         if program.functions.containing(at).is_some() {
             return true;
         }
-        if let Some(stated) = &self.stated {
+        // A function made right before the jump was seen may be why its code was found.
+        let since = (*self.strays.entry(at).or_insert(self.looks)).max(2);
+        if let Some(stated) = &look.stated {
             return comes_from(program, at, (|place| stated.contains(&place), false));
         }
         let last = Address { space: at.space, offset: u64::MAX };
         let behind = program.functions.range((Bound::Excluded(at), Bound::Included(last))).next();
         let beside = [program.functions.range(..=at).next_back(), behind];
-        beside.into_iter().flatten().any(|function| self.fresh.contains(&function.entry))
+        beside.into_iter().flatten().any(|function| look.fresh.contains(&function.entry))
+            || between.any(|function| {
+                self.known.get(&function.entry).is_some_and(|made| made + 1 >= since)
+            })
     }
 }
 

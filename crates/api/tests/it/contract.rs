@@ -72,6 +72,11 @@ const ACCEPTED: &[(&str, &str)] = &[
     ("reference.list params/properties/filter/required - *", "the given end is the direction"),
     ("reference.list params/*fields/items/enum + *", "functions, names and texts at the ends"),
     ("reference.list result/properties/items/items/properties/* + *", "what is at the ends"),
+    ("* result/*/required - *", "a projection of nested members leaves the others out"),
+    ("*instruction.* params/*fields/items/enum + \"text\"", "instructions as listing lines"),
+    ("*instruction.* result/*properties/text + *", "instructions as listing lines"),
+    ("flow_override.* params/*fields/items/enum + \"text\"", "instructions as listing lines"),
+    ("flow_override.* result/*properties/text + *", "instructions as listing lines"),
     ("batch.execute result/*/error/required + *", "an error always has its five members"),
 ];
 

@@ -225,7 +225,10 @@ impl<'a> Parser<'a> {
             let message = "the layout of this _Atomic type is not known here";
             return Err(self.error_at(start, message));
         }
-        if known.alignment >= length {
+        let int = self.types.builtin("int");
+        let loose = self.types.get(int).is_some_and(|int| int.length == Some(4) && int.alignment < 4);
+        // Processors that align nothing to more than two bytes do not align this either.
+        if known.alignment >= length || loose {
             return Ok(data_type);
         }
         let kind = TypeKind::Typedef(data_type);

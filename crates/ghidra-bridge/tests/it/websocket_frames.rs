@@ -115,7 +115,7 @@ fn a_client_that_never_reads_costs_little_and_goes_away() {
     });
     std::thread::sleep(Duration::from_secs(3));
     let memory = resident_kib(bridge.process_id());
-    assert!(memory.is_none_or(|kib| kib < 300 << 10), "{memory:?} KiB after {:?}", began.elapsed());
+    assert!(memory.is_none_or(|kib| kib < 340 << 10), "{memory:?} KiB after {:?}", began.elapsed());
     let mut mcp = bridge.mcp().expect("MCP is served beside it");
     assert!(mcp.request("tools/list", serde_json::json!({})).is_ok());
 }
