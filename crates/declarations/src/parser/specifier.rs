@@ -226,7 +226,8 @@ impl<'a> Parser<'a> {
             return Err(self.error_at(start, message));
         }
         let int = self.types.builtin("int");
-        let loose = self.types.get(int).is_some_and(|int| int.length == Some(4) && int.alignment < 4);
+        let loose =
+            self.types.get(int).is_some_and(|int| int.length == Some(4) && int.alignment < 4);
         // Processors that align nothing to more than two bytes do not align this either.
         if known.alignment >= length || loose {
             return Ok(data_type);

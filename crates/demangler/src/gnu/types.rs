@@ -170,11 +170,13 @@ fn is_name(c: char) -> bool {
 fn longer<'a>(name: &'a str, rest: &'a str) -> (String, &'a str) {
     let mut words = vec![name];
     let mut rest = rest;
-    let known = |words: &[&str], next: &str| match (words, next) {
-        (["long"], "long" | "double") => true,
-        (["unsigned"], "long" | "int" | "short" | "char") => true,
-        (["unsigned", "long"], "long") => true,
-        _ => false,
+    let known = |words: &[&str], next: &str| {
+        matches!(
+            (words, next),
+            (["long"], "long" | "double")
+                | (["unsigned"], "long" | "int" | "short" | "char")
+                | (["unsigned", "long"], "long")
+        )
     };
     while let Some(after) = rest.strip_prefix(' ') {
         let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
