@@ -21,6 +21,8 @@ pub enum TextForm {
     Scan,
     /// A number of milliseconds.
     Timeout,
+    /// A number of milliseconds to wait for the end of analysis.
+    Wait,
     /// A number of rows, a cursor, or both with a blank between.
     Page,
 }
@@ -51,6 +53,7 @@ impl TextForm {
             2 if has("limit") && has("cursor") => Some(TextForm::Page),
             _ if has("range") && has("timeout_ms") => Some(TextForm::Scan),
             1 | 2 if has("timeout_ms") => Some(TextForm::Timeout),
+            1 if has("wait_ms") => Some(TextForm::Wait),
             _ => None,
         }
     }
@@ -76,6 +79,7 @@ impl TextForm {
                 Some(json!({ "fields": names.collect::<Vec<_>>() }))
             }
             TextForm::Timeout => Some(json!({ "timeout_ms": text.parse::<u32>().ok()? })),
+            TextForm::Wait => Some(json!({ "wait_ms": text.parse::<u32>().ok()? })),
             TextForm::Page => {
                 let mut page = json!({});
                 for word in text.split_whitespace() {
@@ -132,6 +136,7 @@ mod tests {
                 json!({"range": {"start": "main", "end": "ram:2000"}}),
             ),
             (TextForm::Timeout, "5000", json!({"timeout_ms": 5000})),
+            (TextForm::Wait, "2000", json!({"wait_ms": 2000})),
             (TextForm::Page, "20", json!({"limit": 20})),
             (TextForm::Page, "q-3_x", json!({"cursor": "q-3_x"})),
             (TextForm::Page, "20 q-3_x", json!({"limit": 20, "cursor": "q-3_x"})),
