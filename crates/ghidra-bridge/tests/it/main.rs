@@ -1,6 +1,7 @@
 //! The real program from outside: raw bytes for what must be exact, strangers'
 //! clients for agreement.
 
+mod agents;
 mod budgets;
 mod calls;
 mod load;
