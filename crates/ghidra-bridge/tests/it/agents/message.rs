@@ -24,7 +24,7 @@ fn run() -> Agent {
     let (before, _) = c.split_once("RSA key length: minimum").expect("the message");
     let condition = before.rsplit("if (").next().expect("a condition");
     assert!(condition.contains("< 0x400)"), "{condition}");
-    let kind = before.rsplit("== ").nth(0).expect("a kind");
+    let kind = before.rsplit("== ").next().expect("a kind");
     assert!(kind.starts_with("0)"), "{kind}");
     agent.says("For key type 0, when the length is less than 0x400 (1,024) bits.");
     agent
