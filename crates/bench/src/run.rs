@@ -31,7 +31,7 @@ pub struct Outcome {
 /// has none of the facts.
 pub fn judge(sample: &Sample, categories: &[Category], depth: Depth) -> Result<Outcome> {
     let began = Instant::now();
-    let opened = Opened::open(sample.binary(), depth);
+    let opened = Opened::open_as(sample.binary(), depth, sample.given_language()?);
     let elapsed = began.elapsed();
     let (opened, failure) = match opened {
         Ok(opened) => (Some(opened), None),

@@ -35,7 +35,14 @@ pub struct Opened {
 impl Opened {
     /// Opens a file and runs the engine over it.
     pub fn open(path: &Path, depth: Depth) -> Result<Self> {
-        let session = Session::open(path, &OpenOptions::default())?;
+        Self::open_as(path, depth, None)
+    }
+
+    /// The same with the language that a file is of which does not say it.
+    pub fn open_as(path: &Path, depth: Depth, language: Option<String>) -> Result<Self> {
+        let mut options = OpenOptions::default();
+        options.load.language = language;
+        let session = Session::open(path, &options)?;
         if depth == Depth::Analysed {
             session.start_analysis(AnalysisKind::Ghidra, None)?;
             ensure!(session.wait_for_analysis(LIMIT), "analysis still runs after {LIMIT:?}");

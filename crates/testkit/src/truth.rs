@@ -134,6 +134,20 @@ impl Sample {
             .unwrap_or("")
     }
 
+    /// The language that Ghidra was given by hand, for a file that does not say its processor.
+    pub fn given_language(&self) -> Result<Option<String>> {
+        let path = self.folder.join("index.json");
+        let Ok(text) = std::fs::read(&path) else { return Ok(None) };
+        let index: serde_json::Value =
+            serde_json::from_slice(&text).with_context(|| format!("{}", path.display()))?;
+        let mut programs = index["programs"].as_array().into_iter().flatten();
+        let options = programs
+            .find(|program| program["name"] == *self.name)
+            .and_then(|program| program["import_options"].as_str());
+        let words = options.unwrap_or_default().split_whitespace();
+        Ok(words.skip_while(|word| *word != "-processor").nth(1).map(str::to_owned))
+    }
+
     /// What Ghidra says about the program, C text apart.
     pub fn program(&self) -> Result<ProgramDump> {
         self.read_json("program.json.xz")

@@ -66,6 +66,28 @@ fn a_result_of_which_only_the_size_is_known_keeps_its_size() {
 }
 
 #[test]
+fn a_literal_ends_where_its_text_is_defined_to_end() {
+    // lea rax,[402000]; ret
+    let code = bytes("48 8d 05 f9 0f 00 00 c3");
+    let mut image = Image::new("x86:LE:64:default", "gcc");
+    image.block("code", CODE, &code, true);
+    image.block("texts", DATA, b"first textsecond text\0", false);
+    image.entry(CODE);
+    let mut program = image.analysed();
+    let (text_type, character) = (program.types.builtin("string"), program.types.builtin("char"));
+    let pointer = program.types.pointer_to(character);
+    program.functions.edit(Address::ram(CODE), |function| {
+        function.signature.return_type = pointer;
+        function.signature.source = SourceType::UserDefined;
+    });
+    assert!(text(&program, CODE).contains("return \"first textsecond text\";"));
+    program.listing.data.remove(&Address::ram(DATA));
+    program.define_data(Address::ram(DATA), text_type, 10);
+    program.define_data(Address::ram(DATA + 10), text_type, 12);
+    assert!(text(&program, CODE).contains("return \"first text\";"), "{}", text(&program, CODE));
+}
+
+#[test]
 fn memory_that_is_written_to_is_not_constant() {
     // mov dword ptr [402000],5; ret; int3...   401010 mov eax,[402000]; ret
     let mut code = bytes("c7 05 f6 0f 00 00 05 00 00 00 c3");

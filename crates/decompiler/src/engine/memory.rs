@@ -6,7 +6,7 @@ use ghidra_decompiler::address::Address;
 use ghidra_decompiler::error::{Error, Result};
 use ghidra_decompiler::loadimage::LoadImage;
 use parking_lot::{Mutex, RwLock};
-use program::Memory;
+use program::Program;
 
 use super::watch::Watch;
 
@@ -16,20 +16,26 @@ const INSTRUCTION: usize = ghidra_decompiler::context::MAX_INSTRUCTION_LEN as us
 /// Reads noted down before repetitions are looked for.
 const MAX_READS: usize = 1 << 18;
 
-/// A program's memory as an engine sees it: the bytes, and which of them were read.
+/// A program's memory as an engine sees it: the bytes, the texts that are defined in them, and which
+/// of them were read.
 pub(crate) struct SharedMemory {
-    memory: RwLock<Memory>,
+    program: RwLock<Program>,
     reads: Mutex<Vec<(u64, u32)>>,
 }
 
 impl SharedMemory {
-    pub(crate) fn new(memory: Memory) -> SharedMemory {
-        SharedMemory { memory: RwLock::new(memory), reads: Mutex::default() }
+    pub(crate) fn new(program: Program) -> SharedMemory {
+        SharedMemory { program: RwLock::new(program), reads: Mutex::default() }
     }
 
-    /// Puts other bytes in place of the old ones.
-    pub(crate) fn replace(&self, memory: Memory) {
-        *self.memory.write() = memory;
+    /// Puts another state in place of the old one.
+    pub(crate) fn replace(&self, program: Program) {
+        *self.program.write() = program;
+    }
+
+    /// Looks at the state that bytes are read from.
+    pub(crate) fn read_program<T>(&self, look: impl FnOnce(&Program) -> T) -> T {
+        look(&self.program.read())
     }
 
     /// What was read since the last time: offset and length.
@@ -37,7 +43,8 @@ impl SharedMemory {
         std::mem::take(&mut *self.reads.lock())
     }
 
-    fn note(&self, offset: u64, length: usize) {
+    /// Notes that bytes were read.
+    pub(crate) fn note(&self, offset: u64, length: usize) {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         let mut reads = self.reads.lock();
         if reads.len() >= MAX_READS && reads.len() == reads.capacity() {
@@ -69,7 +76,7 @@ impl LoadImage for MemoryImage {
         self.watch.check()?;
         let start = program::Address::ram(address.get_offset());
         self.memory.note(start.offset, bytes.len());
-        match self.memory.memory.read().read(start, bytes) {
+        match self.memory.program.read().memory.read(start, bytes) {
             Ok(read) if read > 0 => {
                 bytes[read..].fill(0);
                 Ok(())

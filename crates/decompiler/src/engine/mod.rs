@@ -12,6 +12,7 @@ mod prototype;
 mod reach;
 mod result;
 mod symbols;
+mod texts;
 mod tokens;
 mod types;
 mod undefined;
@@ -122,7 +123,7 @@ impl Engine {
     ) -> Result<Engine> {
         let watch = Arc::new(Watch::default());
         let tokens = TokenSink::default();
-        let memory = Arc::new(SharedMemory::new(program.memory.clone()));
+        let memory = Arc::new(SharedMemory::new(program.clone()));
         let mut architecture = open(language, program, &memory, &watch)?;
         print_tokens(&mut architecture, &tokens);
         if purpose == Purpose::Everything {
@@ -485,6 +486,7 @@ fn open(
     )?;
     architecture.init(&mut store)?;
     architecture.loadersymbols_parsed = true;
+    architecture.string_manager = Some(Box::new(texts::ListingTexts::new(Arc::clone(memory))));
     architecture.readonlypropagate = true;
     architecture.flowoptions |= ghidra_decompiler::flow::RECORD_JUMPLOADS;
     Ok(architecture)

@@ -37,7 +37,7 @@ impl Passing {
     /// # Errors
     /// Why there is no engine for them.
     pub fn new(language: &Language, program: &Program) -> std::result::Result<Passing, String> {
-        let memory = Arc::new(SharedMemory::new(program.memory.clone()));
+        let memory = Arc::new(SharedMemory::new(program.clone()));
         let architecture = super::open(language, program, &memory, &Arc::new(Watch::default()));
         let architecture = architecture.map_err(|error| short(error.explain()))?;
         Ok(Passing { architecture, types: TypeMap::default() })

@@ -26,7 +26,7 @@ impl Engine {
         if !self.can_follow(program, &old, &changes) {
             return Ok(false);
         }
-        self.memory.replace(program.memory.clone());
+        self.memory.replace(program.clone());
         self.forget_strings();
         let (mut prototypes, mut places) = (BTreeSet::new(), BTreeSet::new());
         for entry in &changes.prototypes {
