@@ -60,12 +60,14 @@ mod thunks;
 mod unused_imports;
 pub mod unwind;
 mod values;
+mod windows_prototypes;
 mod windows_starts;
 
 pub use debug_files::{Content, DebugFiles, NoDebugFiles, OpenFile, Sought};
 pub use guard::Failure;
 pub use make::{MakeError, make_function};
 pub use pass::{Analysis, Bounds, Monitor, PASSES, Pass, PassReport, Stopped, run, run_with_files};
+pub use windows_prototypes::offer_windows_types;
 
 #[cfg(test)]
 mod truth;

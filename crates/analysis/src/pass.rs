@@ -157,6 +157,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::prototypes::run,
     },
     Pass {
+        name: "Windows API Prototypes",
+        description: "Gives functions that are imported from libraries of Windows their prototypes and types.",
+        run: crate::windows_prototypes::run,
+    },
+    Pass {
         name: "Disassemble Entry Points",
         description: "Follows code from known starts; finds functions and which of them return.",
         run: crate::functions::run,

@@ -4,7 +4,7 @@
 use crate::pass::{Analysis, Stopped};
 use declarations::{Prototype, parse, parse_prototype};
 use decompiler::Language;
-use program::data_type::DataType;
+use program::data_type::{DataType, DataTypes};
 use program::{
     Address, CommentKind, Function, Parameter, Program, Signature, SourceType, SpaceId, Storage,
     SymbolId, SymbolKind, TypeId, TypeKind,
@@ -122,26 +122,37 @@ fn known_prototype(program: &Program, name: &str) -> Option<&'static str> {
 
 /// Makes the library's types known without counting them as used.
 fn declare_types(program: &mut Program) {
-    let known: Vec<_> = program.types.iter().map(|(id, _)| id).collect();
-    for (header, text) in &LIBRARY.types {
-        if let Err(error) = parse(text, &mut program.types, &format!("/{header}")) {
+    declare(&mut program.types, LIBRARY.types.iter().copied());
+}
+
+/// Makes types of headers known, each header a category, without counting them as used.
+pub(crate) fn declare<'a>(
+    types: &mut DataTypes,
+    headers: impl Iterator<Item = (&'a str, &'a str)>,
+) {
+    let last = types.iter().map(|(id, _)| id).last();
+    for (header, text) in headers {
+        if let Err(error) = parse(text, types, &format!("/{header}")) {
             tracing::error!(%error, header, "built-in types");
         }
     }
-    let last = known.last().copied();
-    let fresh: Vec<_> = program
-        .types
+    let fresh: Vec<_> = types
         .iter()
         .filter(|(id, t)| Some(*id) > last && t.used)
         .map(|(id, t)| (id, DataType { used: false, ..DataType::clone(t) }))
         .collect();
     for (id, data_type) in fresh {
-        program.types.replace(id, data_type);
+        types.replace(id, data_type);
     }
 }
 
 /// Sets a function's signature and return type from a prototype.
-fn apply(program: &mut Program, language: &Language, entry: Address, prototype: &Prototype) {
+pub(crate) fn apply(
+    program: &mut Program,
+    language: &Language,
+    entry: Address,
+    prototype: &Prototype,
+) {
     let mut function = prototype.function.clone();
     for parameter in &mut function.parameters {
         parameter.data_type = named_callback(program, parameter.data_type, &parameter.name);

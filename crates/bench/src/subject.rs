@@ -25,6 +25,15 @@ pub enum Depth {
     Analysed,
 }
 
+/// Knows what the dumps were made without: types and prototypes of Windows.
+const BEYOND_DUMPS: &str = "Windows API Prototypes";
+
+/// The passes whose findings the dumps can be compared with.
+fn passes() -> Vec<String> {
+    let names = engine::PASSES.iter().map(|pass| pass.name.to_owned());
+    names.filter(|name| name != BEYOND_DUMPS).collect()
+}
+
 /// A file that our engine opened.
 #[derive(Debug)]
 pub struct Opened {
@@ -44,7 +53,7 @@ impl Opened {
         options.load.language = language;
         let session = Session::open(path, &options)?;
         if depth == Depth::Analysed {
-            session.start_analysis(AnalysisKind::Ghidra, None)?;
+            session.start_analysis(AnalysisKind::Ghidra, Some(passes()))?;
             ensure!(session.wait_for_analysis(LIMIT), "analysis still runs after {LIMIT:?}");
             let status = session.analysis_status();
             let message = status.message.as_deref().unwrap_or("no reason given");

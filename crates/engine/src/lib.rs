@@ -3,6 +3,7 @@
 
 mod analysis_task;
 mod debug_files;
+pub mod declarations;
 mod instruction_text;
 mod open;
 mod project;
@@ -20,7 +21,6 @@ pub use signature::bytes_type;
 
 pub use analysis::pdb::{PdbError, PdbIdentity};
 pub use analysis::{MakeError, PASSES, PassReport, make_function};
-pub use declarations;
 pub use decompiler;
 pub use loader::{Format, LoadOptions};
 pub use program;
