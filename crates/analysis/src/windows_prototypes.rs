@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use declarations::parse_prototype;
+use declarations::{Prototype, parse_prototype};
 use program::data_type::DataTypes;
 use program::{Address, Function, SourceType};
 
@@ -15,6 +15,9 @@ const TYPES: &str = include_str!("prototypes/windows.h");
 const FUNCTIONS: &str = include_str!("prototypes/windows_functions.h");
 /// A type that is there once all are.
 const MARK: &str = "/windef.h/DWORD";
+
+/// Bytes of a word on the stack of 32-bit programs.
+const WORD: u32 = 4;
 
 /// Functions of some libraries.
 struct Group {
@@ -99,12 +102,26 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
                 let narrow = program.info.address_bits == 32;
                 let has = narrow && conventions.iter().any(|known| known == own);
                 prototype.function.convention = has.then(|| own.into());
+                let purge = narrow.then(|| purge(&program.types, &prototype, own));
                 apply(program, analysis.language, entry, &prototype);
+                program.functions.edit(entry, |f| f.stack_purge = purge);
             }
             Err(error) => tracing::error!(%error, text, "built-in prototype"),
         }
     }
     Ok(())
+}
+
+/// The bytes that a 32-bit function takes off the stack, each argument in whole words.
+fn purge(types: &DataTypes, prototype: &Prototype, convention: &str) -> i32 {
+    if convention == "__cdecl" {
+        return 0;
+    }
+    let words = |id| types.length(id).unwrap_or(WORD).div_ceil(WORD);
+    let hidden = types.length(prototype.function.return_type).is_some_and(|n| n > 2 * WORD);
+    let parameters = prototype.function.parameters.iter().map(|p| words(p.data_type));
+    let words = parameters.fold(u32::from(hidden), u32::saturating_add);
+    i32::try_from(words.saturating_mul(WORD)).unwrap_or(0)
 }
 
 /// Whether an import has no prototype yet.

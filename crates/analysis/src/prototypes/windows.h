@@ -303,6 +303,11 @@ typedef struct _MEMORYSTATUS { DWORD dwLength, dwMemoryLoad; SIZE_T dwTotalPhys,
 typedef struct _MEMORYSTATUSEX { DWORD dwLength, dwMemoryLoad; DWORDLONG ullTotalPhys, ullAvailPhys, ullTotalPageFile, ullAvailPageFile, ullTotalVirtual, ullAvailVirtual, ullAvailExtendedVirtual; } MEMORYSTATUSEX, *LPMEMORYSTATUSEX;
 typedef struct _COORD { SHORT X; SHORT Y; } COORD, *PCOORD;
 typedef struct _SMALL_RECT { SHORT Left, Top, Right, Bottom; } SMALL_RECT, *PSMALL_RECT;
+typedef struct _CONSOLE_CURSOR_INFO { DWORD dwSize; BOOL bVisible; } CONSOLE_CURSOR_INFO, *PCONSOLE_CURSOR_INFO;
+typedef struct _CHAR_INFO { union { WCHAR UnicodeChar; CHAR AsciiChar; } Char; WORD Attributes; } CHAR_INFO, *PCHAR_INFO;
+typedef struct _IO_COUNTERS { ULONGLONG ReadOperationCount, WriteOperationCount, OtherOperationCount, ReadTransferCount, WriteTransferCount, OtherTransferCount; } IO_COUNTERS, *PIO_COUNTERS;
+typedef struct _PROCESS_MEMORY_COUNTERS { DWORD cb, PageFaultCount; SIZE_T PeakWorkingSetSize, WorkingSetSize, QuotaPeakPagedPoolUsage, QuotaPagedPoolUsage, QuotaPeakNonPagedPoolUsage, QuotaNonPagedPoolUsage, PagefileUsage, PeakPagefileUsage; } PROCESS_MEMORY_COUNTERS, *PPROCESS_MEMORY_COUNTERS;
+typedef struct _SYSTEM_POWER_STATUS { BYTE ACLineStatus, BatteryFlag, BatteryLifePercent, SystemStatusFlag; DWORD BatteryLifeTime, BatteryFullLifeTime; } SYSTEM_POWER_STATUS, *LPSYSTEM_POWER_STATUS;
 typedef struct _CONSOLE_SCREEN_BUFFER_INFO { COORD dwSize, dwCursorPosition; WORD wAttributes; SMALL_RECT srWindow; COORD dwMaximumWindowSize; } CONSOLE_SCREEN_BUFFER_INFO, *PCONSOLE_SCREEN_BUFFER_INFO;
 typedef struct _CPINFO { UINT MaxCharSize; BYTE DefaultChar[2]; BYTE LeadByte[12]; } CPINFO, *LPCPINFO;
 typedef struct _COMMTIMEOUTS { DWORD ReadIntervalTimeout, ReadTotalTimeoutMultiplier, ReadTotalTimeoutConstant, WriteTotalTimeoutMultiplier, WriteTotalTimeoutConstant; } COMMTIMEOUTS, *LPCOMMTIMEOUTS;
@@ -383,6 +388,8 @@ typedef struct _SERVICE_TABLE_ENTRYA { LPSTR lpServiceName; LPSERVICE_MAIN_FUNCT
 typedef struct _SERVICE_TABLE_ENTRYW { LPWSTR lpServiceName; LPSERVICE_MAIN_FUNCTIONW lpServiceProc; } SERVICE_TABLE_ENTRYW, *LPSERVICE_TABLE_ENTRYW;
 typedef struct _QUERY_SERVICE_CONFIGA *LPQUERY_SERVICE_CONFIGA;
 typedef struct _QUERY_SERVICE_CONFIGW *LPQUERY_SERVICE_CONFIGW;
+typedef struct _QUERY_SERVICE_CONFIGA { DWORD dwServiceType, dwStartType, dwErrorControl; LPSTR lpBinaryPathName, lpLoadOrderGroup; DWORD dwTagId; LPSTR lpDependencies, lpServiceStartName, lpDisplayName; } QUERY_SERVICE_CONFIGA, *LPQUERY_SERVICE_CONFIGA;
+typedef struct _QUERY_SERVICE_CONFIGW { DWORD dwServiceType, dwStartType, dwErrorControl; LPWSTR lpBinaryPathName, lpLoadOrderGroup; DWORD dwTagId; LPWSTR lpDependencies, lpServiceStartName, lpDisplayName; } QUERY_SERVICE_CONFIGW, *LPQUERY_SERVICE_CONFIGW;
 
 //@wincrypt.h
 typedef ULONG_PTR HCRYPTPROV, HCRYPTKEY, HCRYPTHASH, HCRYPTPROV_LEGACY;
@@ -505,3 +512,7 @@ typedef int (__cdecl *_PIFV)(void);
 typedef int (__cdecl *_onexit_t)(void);
 typedef struct { int newmode; } _startupinfo;
 struct lconv;
+typedef void (__cdecl *_crt_signal_t)(int);
+struct _exception { int type; char *name; double arg1, arg2, retval; };
+typedef int (__cdecl *_UserMathErrorFunctionPointer)(struct _exception *);
+typedef struct _onexit_table_t { _PVFV *_first, *_last, *_end; } _onexit_table_t;

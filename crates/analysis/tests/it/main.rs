@@ -24,3 +24,4 @@ mod spilled;
 mod stubs;
 mod thread_block;
 mod windows;
+mod windows_types;

@@ -56,6 +56,17 @@ fn a_new_name_shows_in_the_function_and_its_callers_and_nowhere_else() {
 }
 
 #[test]
+fn declarations_in_programs_for_windows_know_its_types() {
+    let f = open("../windows/errand.x64.exe");
+    let text = "DWORD WINAPI take(LPCWSTR path, PEXCEPTION_POINTERS faults);";
+    let row = f.good("function.patch", patch("140001000", json!({"prototype": text})));
+    assert_eq!(row["signature"], "DWORD take(LPCWSTR path, PEXCEPTION_POINTERS faults)");
+    let f = open("inventory.x64.O2.stripped");
+    let refused = f.bad("function.patch", patch("entry", json!({"prototype": text})));
+    assert_eq!(refused.1, "validation_failed", "elsewhere nothing is called DWORD");
+}
+
+#[test]
 fn a_prototype_shows_in_the_function_and_in_its_callers() {
     let f = open("inventory.x64.O2.stripped");
     let full = open("inventory.x64.O2");
@@ -101,7 +112,7 @@ fn a_struct_pointer_makes_fields_of_offsets() {
     f.session
         .write(|program| {
             let text = "struct item { int code; int kind; unsigned count; const char *label; };";
-            engine::declarations::parse(text, &mut program.types, "/").map(|_| ())
+            engine::declarations::parse_places(text, &mut program.types, "/").map(|_| ())
         })
         .expect("the types can be read");
     let prototype = "int by_weight(struct item *left, struct item *right)";
