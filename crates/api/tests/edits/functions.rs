@@ -60,7 +60,7 @@ fn declarations_in_programs_for_windows_know_its_types() {
     let f = open("../windows/errand.x64.exe");
     let text = "DWORD WINAPI take(LPCWSTR path, PEXCEPTION_POINTERS faults);";
     let row = f.good("function.patch", patch("140001000", json!({"prototype": text})));
-    assert_eq!(row["signature"], "DWORD take(LPCWSTR path, PEXCEPTION_POINTERS faults)");
+    assert_eq!(row["signature"], "DWORD __stdcall take(LPCWSTR path, PEXCEPTION_POINTERS faults)");
     let f = open("inventory.x64.O2.stripped");
     let refused = f.bad("function.patch", patch("entry", json!({"prototype": text})));
     assert_eq!(refused.1, "validation_failed", "elsewhere nothing is called DWORD");
