@@ -112,8 +112,8 @@ impl Monitor for Bounded<'_> {
         self.inner.publish(program);
     }
 
-    fn finished(&mut self, report: PassReport) {
-        self.inner.finished(report);
+    fn finished(&mut self, report: PassReport, program: &Program) {
+        self.inner.finished(report, program);
     }
 
     fn memory(&self) -> Option<u64> {

@@ -34,8 +34,8 @@ pub trait Monitor {
     fn cancelled(&self) -> bool;
     /// Makes the facts found so far visible to readers.
     fn publish(&mut self, program: &Program);
-    /// A pass is over.
-    fn finished(&mut self, _report: PassReport) {}
+    /// A pass is over; the program is the state that it leaves.
+    fn finished(&mut self, _report: PassReport, _program: &Program) {}
     /// The memory that the process holds now, in bytes, where it can be told.
     fn memory(&self) -> Option<u64> {
         None
@@ -117,8 +117,9 @@ pub const PASSES: &[Pass] = &[
         name: "GCC Exception Handlers",
         description: "Marks up the exception tables that GCC lays down.",
         run: |analysis| {
-            crate::unwind::mark_up(analysis.program);
-            Ok(())
+            let monitor = &*analysis.monitor;
+            crate::unwind::mark_up(analysis.program, &|| monitor.cancelled());
+            analysis.check()
         },
     },
     Pass {
@@ -332,7 +333,7 @@ fn run_all(
             assert!(violations.is_empty(), "{} leaves {violations:?}", pass.name);
         }
         tracing::debug!(pass = pass.name, ?elapsed, "pass finished");
-        monitor.finished(PassReport { name: pass.name, elapsed, failure });
+        monitor.finished(PassReport { name: pass.name, elapsed, failure }, program);
         monitor.publish(program);
     }
     Ok(())
@@ -360,7 +361,7 @@ mod tests {
             false
         }
         fn publish(&mut self, _program: &Program) {}
-        fn finished(&mut self, report: PassReport) {
+        fn finished(&mut self, report: PassReport, _program: &Program) {
             self.reports.push(report);
         }
         fn memory(&self) -> Option<u64> {

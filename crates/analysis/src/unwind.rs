@@ -12,7 +12,7 @@ mod sink;
 
 use encoding::Source;
 use program::{Address, AddressRange, CommentKind, Program};
-use sink::{Deaf, MarkUp};
+use sink::{Deaf, MarkUp, Sink};
 
 /// A stretch of a function's code that an exception may leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,17 +64,21 @@ pub fn code_starts(program: &Program) -> [Vec<Address>; 2] {
     })
 }
 
-/// Marks the tables up and notes guarded code and landing pads.
-pub fn mark_up(program: &mut Program) {
+/// Marks the tables up and notes guarded code and landing pads, until `ends` says so: it is asked
+/// at every entry.
+pub fn mark_up(program: &mut Program, ends: &dyn Fn() -> bool) {
     if !matches!(&*program.info.compiler_spec_id, "gcc" | "default") {
         return;
     }
     let memory = program.memory.clone();
     let source = Source { memory: &memory, pointer: program.types.organization().pointer };
-    let mut sink = MarkUp::new(program);
+    let mut sink = MarkUp::new(program, ends);
     let frames = frame::Reader::new(source, &mut sink).read();
-    for site in frames.iter().flat_map(|f| &f.call_sites) {
-        note_call_site(&mut sink, site);
+    for frame in frames {
+        if sink.ends() {
+            return;
+        }
+        frame.call_sites.iter().for_each(|site| note_call_site(&mut sink, site));
     }
 }
 
@@ -184,7 +188,7 @@ mod tests {
     #[test]
     fn mark_up_names_every_part() {
         let mut program = program(&frames_of_one_function(), &area());
-        mark_up(&mut program);
+        mark_up(&mut program, &|| false);
         let comment = |at, kind| {
             program.comments.get(&(Address::ram(at), kind)).map_or(String::new(), |c| c.to_string())
         };
@@ -202,13 +206,41 @@ mod tests {
         assert_eq!(program.label_at(Address::ram(FRAMES)).as_deref(), Some("cie_00002000"));
     }
 
+    /// Tables of large programs take a while: whoever ends the run is heard at the next entry.
+    #[test]
+    fn mark_up_ends_when_it_is_told_to() {
+        let one = frames_of_one_function();
+        let (common, function) = one[..one.len() - 4].split_at(0x1c);
+        let many: Vec<u8> = common.iter().chain(function).copied().collect();
+        let marked = |entries: usize, looks: usize| {
+            let mut bytes = many.clone();
+            for number in 1..entries as u32 {
+                let at = bytes.len();
+                bytes.extend(function);
+                // Each entry tells how far back its common entry is.
+                let back = 0x20 + number * function.len() as u32;
+                bytes[at + 4..at + 8].copy_from_slice(&back.to_le_bytes());
+            }
+            let mut program = program(&bytes, &area());
+            let left = std::cell::Cell::new(looks);
+            mark_up(&mut program, &|| {
+                left.set(left.get().saturating_sub(1));
+                left.get() == 0
+            });
+            let text = "(FDE) Length";
+            program.comments.values().filter(|comment| &***comment == text).count()
+        };
+        assert_eq!(marked(100, usize::MAX), 100);
+        assert!(marked(100, 11) <= 11, "{}", marked(100, 11));
+    }
+
     /// Every byte replaced by extreme values, and every length cut short: the
     /// readers may give up, but not fail, and never find code outside of memory.
     #[test]
     fn broken_tables_do_no_harm() {
         let (good_frames, good_area) = (frames_of_one_function(), area());
         for cut in 1..good_frames.len() {
-            mark_up(&mut program(&good_frames[..cut], &good_area));
+            mark_up(&mut program(&good_frames[..cut], &good_area), &|| false);
         }
         for at in 0..good_frames.len() + good_area.len() {
             for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
@@ -218,7 +250,7 @@ mod tests {
                     None => area[at - good_frames.len()] = value,
                 }
                 let mut program = program(&frames, &area);
-                mark_up(&mut program);
+                mark_up(&mut program, &|| false);
                 let starts = code_starts(&program).concat();
                 assert!(starts.iter().all(|s| program.memory.contains(*s)));
             }

@@ -54,6 +54,8 @@ pub struct AnalysisStatus {
     pub message: Option<String>,
     /// How each pass that is over went, in the order they ran.
     pub passes: Vec<PassReport>,
+    /// Set while an analysis of the whole program has begun and not come to its end.
+    pub interrupted: Option<Interrupted>,
 }
 
 impl AnalysisStatus {
@@ -70,6 +72,7 @@ impl AnalysisStatus {
             phase: None,
             message: None,
             passes: Vec::new(),
+            interrupted: None,
         }
     }
 
@@ -79,13 +82,54 @@ impl AnalysisStatus {
     }
 }
 
+/// Where an analysis that is resumed goes on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interrupted {
+    /// The passes that were over; what they found is in the program.
+    pub done: Vec<String>,
+}
+
+impl Interrupted {
+    /// The passes that are left, in their order.
+    pub fn left(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let names = analysis::PASSES.iter().map(|pass| pass.name);
+        names.filter(|name| !self.done.iter().any(|done| done == name))
+    }
+}
+
+/// What a run is to do.
+pub(crate) struct Plan {
+    /// The passes to run; all when absent.
+    pub(crate) passes: Option<Vec<String>>,
+    /// Whether the analysis is whole when they are over.
+    pub(crate) whole: bool,
+    /// How many were over before.
+    pub(crate) before: usize,
+}
+
+impl Plan {
+    /// The named passes; without names what is left of an analysis that was interrupted, or all.
+    pub(crate) fn new(named: Option<Vec<String>>, interrupted: Option<&Interrupted>) -> Plan {
+        match (named, interrupted) {
+            (None, Some(interrupted)) => {
+                let left: Vec<String> = interrupted.left().map(str::to_owned).collect();
+                let before = analysis::PASSES.len() - left.len();
+                Plan { passes: Some(left), whole: true, before }
+            }
+            (named, _) => Plan { whole: named.is_none(), passes: named, before: 0 },
+        }
+    }
+}
+
 /// Carries a run's progress into the session.
 pub(crate) struct TaskMonitor<'a> {
     pub(crate) cancel: Arc<AtomicBool>,
     pub(crate) publish: &'a dyn Fn(&Program),
     pub(crate) report: &'a dyn Fn(Option<&'static str>, f32),
-    pub(crate) finished: &'a dyn Fn(PassReport),
+    pub(crate) finished: &'a dyn Fn(PassReport, &Program),
     pub(crate) bounds: Bounds,
+    /// Passes that an earlier run did.
+    pub(crate) before: usize,
     pub(crate) pass: usize,
     pub(crate) passes: usize,
     pub(crate) started: Instant,
@@ -96,7 +140,7 @@ pub(crate) struct TaskMonitor<'a> {
 
 impl analysis::Monitor for TaskMonitor<'_> {
     fn phase(&mut self, name: &'static str, done: usize, total: usize) {
-        (self.pass, self.passes) = (done, total.max(1));
+        (self.pass, self.passes) = (self.before + done, (self.before + total).max(1));
         (self.report)(Some(name), 100.0 * done as f32 / self.passes as f32);
     }
 
@@ -117,8 +161,8 @@ impl analysis::Monitor for TaskMonitor<'_> {
         }
     }
 
-    fn finished(&mut self, report: PassReport) {
-        (self.finished)(report);
+    fn finished(&mut self, report: PassReport, program: &Program) {
+        (self.finished)(report, program);
     }
 
     fn memory(&self) -> Option<u64> {

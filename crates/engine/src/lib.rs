@@ -11,7 +11,7 @@ mod session;
 mod signature;
 mod worker;
 
-pub use analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus};
+pub use analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, Interrupted};
 pub use debug_files::identify_pdb;
 pub use instruction_text::{InstructionPrinter, InstructionText};
 pub use open::{OpenError, OpenOptions};

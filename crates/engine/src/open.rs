@@ -7,7 +7,7 @@ use crate::project::{Opened, ProjectChoice};
 use crate::worker::Worker;
 use analysis::pdb::{PdbError, check_program};
 use decompiler::Language;
-use loader::{Format, LoadError, LoadOptions};
+use loader::{Format, LoadError, LoadOptions, Loaded};
 use program::{Program, ProgramInfo};
 use sha2::{Digest, Sha256};
 use std::io::Read;
@@ -153,9 +153,8 @@ fn restore_or_load(path: &Path, options: &OpenOptions) -> Result<(Program, Opene
         open_language(path, &program)?;
         return Ok((program, place.opened(options, record.load, Some(record.analysis))));
     }
-    let program = load(path, bytes, options)?;
-    let doubts = program.info.warnings.iter().filter(|text| text.contains("language="));
-    place.notices.extend(doubts.map(|text| format!("Warning: {text}.")));
+    let Loaded { program, doubts } = load(path, bytes, options)?;
+    place.notices.extend(doubts.iter().map(|doubt| format!("Warning: {doubt}.")));
     if options.pdb.is_some() {
         check_program(&program)?;
     }
@@ -170,26 +169,27 @@ fn open_language(path: &Path, program: &Program) -> Result<Language, OpenError> 
 }
 
 /// Loads a file that has no project yet.
-fn load(path: &Path, bytes: Arc<[u8]>, options: &OpenOptions) -> Result<Program, OpenError> {
+fn load(path: &Path, bytes: Arc<[u8]>, options: &OpenOptions) -> Result<Loaded, OpenError> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let times =
         std::fs::metadata(path).map(|m| (m.created().ok(), m.modified().ok())).unwrap_or_default();
     let load = |options: &LoadOptions| {
-        loader::load(&name, &absolute(path), Arc::clone(&bytes), options)
+        loader::load_with_doubts(&name, &absolute(path), Arc::clone(&bytes), options)
             .map_err(|source| OpenError::Load { path: path.to_owned(), source })
     };
-    let mut program = load(&options.load)?;
-    if let Some(usual) = usual_compiler(&program.info, &options.load) {
-        program = load(&LoadOptions { compiler_spec: Some(usual), ..options.load.clone() })?;
+    let mut loaded = load(&options.load)?;
+    if let Some(usual) = usual_compiler(&loaded.program.info, &options.load) {
+        loaded = load(&LoadOptions { compiler_spec: Some(usual), ..options.load.clone() })?;
     }
+    let program = &mut loaded.program;
     let info = Arc::make_mut(&mut program.info);
     // File systems without the time of birth answer the epoch, or earlier.
     info.created = times.0.filter(|born| *born > SystemTime::UNIX_EPOCH).or(times.1);
     info.modified = times.1;
-    let language = open_language(path, &program)?;
+    let language = open_language(path, program)?;
     let says_nothing = HEADERLESS.contains(&&*program.info.executable_format);
-    language.add_own_memory(&mut program, says_nothing);
-    Ok(program)
+    language.add_own_memory(program, says_nothing);
+    Ok(loaded)
 }
 
 /// The compiler specification to take where nobody named one and the language has none by the
@@ -241,6 +241,23 @@ fn changed_since(program: &Program, record: &Record) -> Option<String> {
     })
 }
 
+/// What those should know who only look, of a project that others may have.
+fn look_only(project: &Path) -> Option<String> {
+    let place = project.display();
+    match (store::holder(project), project.exists()) {
+        (Some(holder), true) => Some(format!(
+            "Reads what {place} holds. It is in use by {holder}: what is edited there from now on is seen when it is \
+             saved there and this is started again."
+        )),
+        (Some(holder), false) => Some(format!(
+            "{place} is in use by {holder}, which has saved nothing yet: the program is loaded and analysed anew here, \
+             and what is found or edited there is not seen."
+        )),
+        (None, true) => Some(format!("Reads what {place} holds.")),
+        (None, false) => None,
+    }
+}
+
 /// Where the project of a file is, and what there is to say about it.
 #[derive(Default)]
 struct Place {
@@ -263,8 +280,7 @@ impl Place {
             }
         };
         let mut place = if options.read_only {
-            let read = file.exists().then(|| format!("Reads what {} holds.", file.display()));
-            let notices = read.into_iter().collect();
+            let notices = look_only(&file).into_iter().collect();
             Place { project: Some(Project::unclaimed(&file)), notices }
         } else {
             if let (false, Some(folder)) = (chosen, file.parent()) {

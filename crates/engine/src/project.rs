@@ -2,12 +2,13 @@
 //! it, and when there is nothing to save.
 
 use crate::Session;
-use crate::analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus};
+use crate::analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, Interrupted};
 use parking_lot::Mutex;
 use program::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 use store::{AnalysisRecord, LoadRecord, Project, Record, StoreError};
 
 /// Where the project of an opened file is kept.
@@ -49,7 +50,8 @@ pub(crate) struct Keeping {
     /// What needs no saving: the state saved last, or the one that loading the
     /// file gives. Apart from `project`, so that asking never waits for a save.
     known: Mutex<Option<(Program, AnalysisRecord)>>,
-    /// The state before an analysis that has not come to its end.
+    /// The state to keep of an analysis that has not come to its end: that after the last pass that
+    /// was over, or that before all of them.
     unfinished: Mutex<Option<(Arc<Program>, AnalysisRecord)>>,
     notices: Vec<String>,
     restored: bool,
@@ -102,6 +104,13 @@ impl Keeping {
         *self.unfinished.lock() = Some((program, to_record(status)));
     }
 
+    /// Notes the state that the passes leave which are over.
+    pub fn analysis_reaches(&self, program: Arc<Program>, status: &AnalysisStatus) {
+        let (state, finished) = (AnalysisState::Cancelled, Some(SystemTime::now()));
+        let kept = to_record(&AnalysisStatus { state, finished, ..status.clone() });
+        *self.unfinished.lock() = Some((program, kept));
+    }
+
     /// The analysis has ended by itself, or the program was edited after it.
     pub fn analysis_counts(&self) {
         *self.unfinished.lock() = None;
@@ -109,8 +118,9 @@ impl Keeping {
 }
 
 impl Session {
-    /// Writes the program to its project file. An analysis that has not come to
-    /// its end does not count: it begins anew when the project is opened again.
+    /// Writes the program to its project file. Of an analysis that has not come to
+    /// its end the passes that are over count: it goes on from there when the project
+    /// is opened again.
     /// True when there was something to write.
     pub fn save(&self) -> Result<bool, SaveError> {
         let keeping = self.keeping();
@@ -226,6 +236,7 @@ fn to_record(status: &AnalysisStatus) -> AnalysisRecord {
         started: status.started,
         finished: status.finished,
         message: status.message.clone(),
+        done: status.interrupted.clone().unwrap_or_default().done,
     }
 }
 
@@ -233,6 +244,8 @@ fn to_record(status: &AnalysisStatus) -> AnalysisRecord {
 pub(crate) fn from_record(record: &AnalysisRecord) -> AnalysisStatus {
     let state = STATES.iter().find(|(_, word)| *word == record.state);
     let state = state.map_or(AnalysisState::Idle, |(state, _)| *state);
+    let interrupted = Interrupted { done: record.done.clone() };
+    let share = 100.0 * record.done.len() as f32 / analysis::PASSES.len() as f32;
     AnalysisStatus {
         kind: match record.kind.as_str() {
             "bridge" => AnalysisKind::Bridge,
@@ -243,9 +256,14 @@ pub(crate) fn from_record(record: &AnalysisRecord) -> AnalysisStatus {
         task_id: record.task_id.clone(),
         started: record.started,
         finished: record.finished,
-        progress: (state == AnalysisState::Completed).then_some(100.0),
+        progress: match state {
+            AnalysisState::Completed => Some(100.0),
+            AnalysisState::Cancelled => Some(share.min(100.0)),
+            _ => None,
+        },
         phase: None,
         message: record.message.clone(),
         passes: Vec::new(),
+        interrupted: Some(interrupted).filter(|interrupted| !interrupted.done.is_empty()),
     }
 }

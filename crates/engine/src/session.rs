@@ -1,6 +1,8 @@
 //! One open program: snapshots for readers, one writer, background analysis.
 
-use crate::analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, TaskMonitor, bounds_for};
+use crate::analysis_task::{
+    AnalysisKind, AnalysisState, AnalysisStatus, Plan, TaskMonitor, bounds_for,
+};
 use crate::debug_files::Around;
 use crate::project::{Keeping, Opened, from_record};
 use crate::worker::Worker;
@@ -164,35 +166,38 @@ impl Session {
         self.inner.status.lock().clone()
     }
 
-    /// Starts an analysis in the background: all passes, or exactly the named
-    /// ones. Unknown names make the task fail, not the call.
+    /// Starts an analysis in the background: exactly the named passes, or all. Of an analysis
+    /// that was interrupted those that were over are not run again. Unknown names make the task
+    /// fail, not the call.
     pub fn start_analysis(
         &self,
         kind: AnalysisKind,
         passes: Option<Vec<String>>,
     ) -> Result<AnalysisStatus, Busy> {
         let cancel = Arc::new(AtomicBool::new(false));
-        let status = {
+        let (plan, status) = {
             self.busy()?;
             let _writer = self.inner.writer.lock();
             self.busy()?;
             let mut status = self.inner.status.lock();
             self.inner.keeping.analysis_begins(self.snapshot(), &status);
+            let plan = Plan::new(passes, status.interrupted.as_ref());
             *status = AnalysisStatus {
                 kind,
                 state: AnalysisState::Running,
                 analyzed: status.analyzed,
                 task_id: Some(uuid::Uuid::new_v4().to_string()),
                 started: Some(SystemTime::now()),
-                progress: Some(0.0),
+                progress: Some(100.0 * plan.before as f32 / analysis::PASSES.len() as f32),
+                interrupted: status.interrupted.take(),
                 ..AnalysisStatus::idle()
             };
             *self.inner.cancel.lock() = Arc::clone(&cancel);
-            status.clone()
+            (plan, status.clone())
         };
         let session = self.clone();
         if let Err(error) =
-            self.inner.worker.begin(c"analysis", move || session.analyse(passes, cancel))
+            self.inner.worker.begin(c"analysis", move || session.analyse(&plan, cancel))
         {
             self.finish(AnalysisState::Failed, Some(format!("no thread: {error}")));
         }
@@ -200,7 +205,7 @@ impl Session {
     }
 
     /// The body of the background task.
-    fn analyse(&self, passes: Option<Vec<String>>, cancel: Arc<AtomicBool>) {
+    fn analyse(&self, plan: &Plan, cancel: Arc<AtomicBool>) {
         let _writer = self.inner.writer.lock();
         let mut working = Program::clone(&self.snapshot());
         let publish = |program: &Program| self.inner.current.store(Arc::new(program.clone()));
@@ -209,7 +214,7 @@ impl Session {
             status.progress = Some(progress);
             status.phase = phase.or(status.phase);
         };
-        let finished = |report: PassReport| self.inner.status.lock().passes.push(report);
+        let finished = |report: PassReport, program: &Program| self.reach(plan, report, program);
         let now = std::time::Instant::now();
         let mut monitor = TaskMonitor {
             cancel,
@@ -217,6 +222,7 @@ impl Session {
             report: &report,
             finished: &finished,
             bounds: bounds_for(working.info.file_size),
+            before: plan.before,
             pass: 0,
             passes: 1,
             started: now,
@@ -224,7 +230,7 @@ impl Session {
         };
         let files = Around::new(&working.info.executable_path, self.inner.keeping.pdb.clone());
         let run = catch_unwind(AssertUnwindSafe(|| {
-            let passes = passes.as_deref();
+            let passes = plan.passes.as_deref();
             analysis::run_with_files(&mut working, self.language(), passes, &files, &mut monitor)
         }));
         match run {
@@ -232,6 +238,9 @@ impl Session {
                 // What was found stays when a prototype defeats the convention.
                 let laid_out = catch_unwind(AssertUnwindSafe(|| self.laid_out(working.clone())));
                 publish(laid_out.as_ref().unwrap_or(&working));
+                if plan.whole && outcome.is_ok() {
+                    self.inner.status.lock().interrupted = None;
+                }
                 match outcome {
                     Ok(()) => self.finish(AnalysisState::Completed, None),
                     Err(Stopped::Cancelled) => self.finish(AnalysisState::Cancelled, None),
@@ -246,6 +255,17 @@ impl Session {
         }
     }
 
+    /// Notes that a pass is over: should the analysis be interrupted, it goes on from there.
+    fn reach(&self, plan: &Plan, report: PassReport, program: &Program) {
+        let mut status = self.inner.status.lock();
+        if plan.whole {
+            let interrupted = status.interrupted.get_or_insert_default();
+            interrupted.done.push(report.name.to_owned());
+        }
+        status.passes.push(report);
+        self.inner.keeping.analysis_reaches(Arc::new(program.clone()), &status);
+    }
+
     fn finish(&self, state: AnalysisState, message: Option<String>) {
         let mut status = self.inner.status.lock();
         if state != AnalysisState::Cancelled {
@@ -256,7 +276,7 @@ impl Session {
         status.finished = Some(SystemTime::now());
         status.phase = None;
         if state == AnalysisState::Completed {
-            status.analyzed = true;
+            status.analyzed |= status.interrupted.is_none();
             status.progress = Some(100.0);
         }
         self.inner.ended.notify_all();

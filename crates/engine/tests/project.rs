@@ -93,8 +93,71 @@ fn a_file_that_nobody_touched_leaves_no_project() {
     assert!(session.project_path().expect("it has one").is_file());
 }
 
+/// Starts an analysis and ends it once so many analyzers are over; false when it was faster.
+fn interrupt(session: &Session, over: usize) -> bool {
+    session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
+    while session.analysis_status().passes.len() < over && session.analysis_status().is_running() {
+        std::thread::yield_now();
+    }
+    session.close();
+    session.analysis_status().state == AnalysisState::Cancelled
+}
+
 #[test]
-fn an_analysis_that_was_cut_short_begins_anew() {
+fn an_analysis_that_was_cut_short_goes_on() {
+    let folder = folder();
+    let file = testkit::fixture("inventory.aarch64.O0.g");
+    let whole = open(&file, &OpenOptions::default());
+    analyse(&whole);
+    let mut interrupted = 0;
+    for over in [1, 3, 9, 10, 14, 20] {
+        let options = at(&folder.path().join(over.to_string()));
+        let session = open(&file, &options);
+        let cut_short = interrupt(&session, over);
+        session.save_at_end().expect("it saves");
+        let found = session.analysis_status().interrupted;
+        drop(session);
+        let session = open(&file, &options);
+        let status = session.analysis_status();
+        assert_eq!(status.interrupted, found, "after {over}");
+        if cut_short {
+            interrupted += 1;
+            let done = &found.expect("some were over").done;
+            assert!(done.len() >= over && !status.analyzed, "{done:?}");
+            assert_eq!(status.state, AnalysisState::Cancelled);
+            session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
+            assert!(session.wait_for_analysis(Duration::from_secs(120)));
+            let left: Vec<&str> = session.analysis_status().passes.iter().map(|p| p.name).collect();
+            assert_eq!(left.len() + done.len(), engine::PASSES.len());
+        }
+        let status = session.analysis_status();
+        assert!(status.analyzed && status.interrupted.is_none());
+        assert!(session.snapshot().listing == whole.snapshot().listing, "after {over}");
+        assert!(session.snapshot().functions == whole.snapshot().functions, "after {over}");
+    }
+    assert!(interrupted > 0, "the machine was too fast each time");
+}
+
+#[test]
+fn chosen_analyzers_do_not_end_an_analysis_that_was_cut_short() {
+    let session = open(&testkit::fixture("inventory.aarch64.O0.g"), &OpenOptions::default());
+    if !interrupt(&session, 2) {
+        println!("skipped: the analysis was done before it could be ended");
+        return;
+    }
+    let before = session.analysis_status().interrupted.expect("some were over");
+    let chosen = Some(vec!["ASCII Strings".to_owned()]);
+    session.start_analysis(AnalysisKind::Bridge, chosen).expect("nothing runs yet");
+    assert!(session.wait_for_analysis(Duration::from_secs(120)));
+    let status = session.analysis_status();
+    assert_eq!(status.state, AnalysisState::Completed);
+    assert!(!status.analyzed && status.interrupted == Some(before));
+    analyse(&session);
+    assert!(session.analysis_status().analyzed);
+}
+
+#[test]
+fn an_analysis_of_which_nothing_is_over_begins_anew() {
     let folder = folder();
     let options = within(folder.path());
     let session = open(&testkit::fixture("tiny.x64.O2.static"), &options);
@@ -106,8 +169,9 @@ fn an_analysis_that_was_cut_short_begins_anew() {
     let before = session.snapshot();
     session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
     session.close();
-    if session.analysis_status().state != AnalysisState::Cancelled {
-        println!("skipped: the analysis was done before it could be ended");
+    let status = session.analysis_status();
+    if status.state != AnalysisState::Cancelled || status.interrupted.is_some() {
+        println!("skipped: the first analyzer was over before it could be ended");
         return;
     }
     assert!(session.save_at_end().expect("it saves"));
@@ -141,7 +205,26 @@ fn the_second_user_is_told_who_has_the_project() {
         let looking = OpenOptions { read_only: true, ..options.clone() };
         let looker = open(&file, &looking);
         assert!(looker.is_restored());
+        let notices = looker.project_notices().join(" ");
+        assert!(notices.contains(&format!("process {}", std::process::id())), "{notices}");
         assert!(matches!(looker.save(), Err(SaveError::ReadOnly)));
+    }
+}
+
+#[test]
+fn who_looks_before_the_first_save_is_told_that_there_is_none() {
+    let folder = folder();
+    let file = testkit::fixture(SAMPLE);
+    for options in [within(folder.path()), at(&folder.path().join("p"))] {
+        let first = open(&file, &options);
+        let looking = OpenOptions { read_only: true, ..options };
+        let looker = open(&file, &looking);
+        assert!(!looker.is_restored() && !looker.has_claimed_project());
+        let notices = looker.project_notices().join(" ");
+        assert!(notices.contains("has saved nothing yet"), "{notices}");
+        analyse(&looker);
+        drop((first, looker));
+        assert!(open(&file, &looking).project_notices().is_empty(), "nobody has it");
     }
 }
 

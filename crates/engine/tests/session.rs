@@ -139,6 +139,19 @@ fn what_cannot_be_opened_is_named() {
     assert!(error(&text).to_string().contains("Makefile"));
 }
 
+#[test]
+fn a_language_that_does_not_fit_the_header_is_warned_about() {
+    for (language, warned) in [("ARM:LE:32:v8", true), ("x86:LE:64:compat32", false)] {
+        let mut options = OpenOptions::default();
+        options.load.language = Some(language.to_owned());
+        let session =
+            Session::open(&testkit::fixture("inventory.x64.O2"), &options).expect(language);
+        let notices = session.project_notices().join(" ");
+        let says = "Warning: the header says x86:LE:64:default, but language=ARM:LE:32:v8";
+        assert_eq!(notices.contains(says), warned, "{language}: {notices}");
+    }
+}
+
 /// A raw image says no compiler, and not every language has one that is called `default`.
 #[test]
 fn a_raw_image_gets_a_compiler_specification_that_its_language_has() {

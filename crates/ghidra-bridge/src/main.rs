@@ -1,5 +1,6 @@
 //! The program: reads the command line, opens the file, and serves it.
 
+mod checkpoints;
 mod help;
 mod hints;
 mod opening;

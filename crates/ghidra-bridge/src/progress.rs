@@ -3,6 +3,7 @@
 //! The line is never filled to its end: what a terminal writes behind it by itself (`^C`) must not
 //! wrap, or the line could not be taken away again.
 
+use crate::checkpoints::Checkpoints;
 use console::Term;
 use engine::Session;
 use parking_lot::Mutex;
@@ -29,10 +30,11 @@ pub fn aside(print: impl FnOnce()) {
     print();
 }
 
-/// Follows an analysis to its end. Blocks; draws only on a terminal.
+/// Follows an analysis to its end, and keeps what it found so far. Blocks; draws only on a terminal.
 pub fn follow(session: &Session) {
     let term = Term::stderr();
     let draws = term.is_term();
+    let mut checkpoints = Checkpoints::new();
     loop {
         let status = session.analysis_status();
         if draws && status.is_running() {
@@ -42,6 +44,7 @@ pub fn follow(session: &Session) {
         if session.wait_for_analysis(PAUSE) {
             break;
         }
+        checkpoints.look(session);
     }
     if !draws {
         return;

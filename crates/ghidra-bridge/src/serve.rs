@@ -1,6 +1,6 @@
 //! The life of a server: open, bind, say that it is ready, analyse, serve, end.
 
-use crate::{hints, opening, progress, say};
+use crate::{checkpoints, hints, opening, progress, say};
 use anyhow::Context;
 use api::{Bridge, BridgeOptions};
 use engine::{AnalysisKind, AnalysisState, Session};
@@ -52,10 +52,8 @@ pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
     // Calls that are still running have nobody to answer to.
     runtime.shutdown_timeout(Duration::from_millis(200));
     let saved = save(&session);
-    // One that did not hear in time that it should end is as unfinished as one that did.
-    let state = session.analysis_status().state;
-    if matches!(state, AnalysisState::Cancelled | AnalysisState::Running) && saved.is_ok() {
-        say("The analysis was not at its end: it begins anew at the next start.");
+    if saved.is_ok() {
+        checkpoints::say_interrupted(&session);
     }
     // Threads that still hold the session must not keep others out of its project.
     session.release_project();
@@ -183,12 +181,15 @@ async fn enforce(deadline: Duration, stop: Stop, session: Session) {
 }
 
 async fn analyse_first(config: &Config, session: &Session, service: &Service) {
-    if config.opening.analysis != AnalysisMode::Wait || session.analysis_status().analyzed {
+    if config.opening.analysis != AnalysisMode::Wait || is_analysed(session) {
         return;
     }
     start_analysis(session);
     let session = session.clone();
-    let analysis = tokio::task::spawn_blocking(move || progress::follow(&session));
+    let analysis = tokio::task::spawn_blocking(move || {
+        progress::follow(&session);
+        checkpoints::keep(&session);
+    });
     tokio::select! {
         // A panic while drawing must not keep the program from being served.
         _ = analysis => {}
@@ -196,9 +197,15 @@ async fn analyse_first(config: &Config, session: &Session, service: &Service) {
     }
 }
 
+/// Whether there is nothing left to analyse.
+fn is_analysed(session: &Session) -> bool {
+    let status = session.analysis_status();
+    status.analyzed && status.interrupted.is_none()
+}
+
 /// Starts the analysis that runs while the program is served; true when there is one.
 fn begin_analysis(config: &Config, session: &Session) -> bool {
-    if config.opening.analysis != AnalysisMode::Background || session.analysis_status().analyzed {
+    if config.opening.analysis != AnalysisMode::Background || is_analysed(session) {
         return false;
     }
     start_analysis(session);
@@ -210,20 +217,8 @@ fn follow_beside(analyses: bool, session: &Session) {
         let session = session.clone();
         std::thread::spawn(move || {
             progress::follow(&session);
-            keep_analysis(&session);
+            checkpoints::keep(&session);
         });
-    }
-}
-
-/// Writes a finished analysis to the project at once: whatever ends this process, the next start
-/// and whoever looks in read-only find it there.
-fn keep_analysis(session: &Session) {
-    let done = session.analysis_status().state == AnalysisState::Completed;
-    if !done || !session.has_claimed_project() {
-        return;
-    }
-    if let Err(error) = session.save_at_end() {
-        say(&format!("The analysis is not kept: {error}."));
     }
 }
 
@@ -246,10 +241,15 @@ fn say_project(session: &Session) {
     let (true, Some(path)) = (session.has_claimed_project(), session.project_path()) else {
         return;
     };
-    let state = match (session.is_restored(), session.analysis_status().analyzed) {
-        (true, true) => "restored with its analysis",
-        (true, false) => "restored",
-        (false, _) => "new",
+    let status = session.analysis_status();
+    let state = match (session.is_restored(), status.interrupted, status.analyzed) {
+        (true, Some(_), _) if status.state == AnalysisState::Running => {
+            "restored; its analysis was interrupted and goes on"
+        }
+        (true, Some(_), _) => "restored; its analysis was interrupted",
+        (true, None, true) => "restored with its analysis",
+        (true, None, false) => "restored",
+        (false, ..) => "new",
     };
     say(&format!("Project {} ({state}).", path.display()));
 }

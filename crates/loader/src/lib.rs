@@ -46,6 +46,28 @@ pub struct LoadOptions {
     pub member: Option<String>,
 }
 
+/// A loaded file.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The program. Doubts stand among its warnings too.
+    pub program: Program,
+    /// What was asked for and does not fit the file.
+    pub doubts: Vec<Doubt>,
+}
+
+/// Something that was asked for, is used, and does not fit the file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Doubt {
+    /// The language is for another processor than the header names.
+    #[error("the header says {says}, but language={asked} was asked for and is used")]
+    Language {
+        /// The language that the header names.
+        says: String,
+        /// The one asked for.
+        asked: String,
+    },
+}
+
 /// Loads a file. `name` becomes the program's name, `path` is only recorded.
 pub fn load(
     name: &str,
@@ -53,6 +75,16 @@ pub fn load(
     bytes: Arc<[u8]>,
     options: &LoadOptions,
 ) -> Result<Program, LoadError> {
+    load_with_doubts(name, path, bytes, options).map(|loaded| loaded.program)
+}
+
+/// Loads a file and tells what was asked for and does not fit it.
+pub fn load_with_doubts(
+    name: &str,
+    path: &str,
+    bytes: Arc<[u8]>,
+    options: &LoadOptions,
+) -> Result<Loaded, LoadError> {
     if bytes.is_empty() {
         return Err(LoadError::Empty);
     }
@@ -61,17 +93,18 @@ pub fn load(
         chosen => chosen,
     };
     if format == Format::Archive {
-        return archive::load_member(path, &bytes, options);
+        let program = archive::load_member(path, &bytes, options)?;
+        return Ok(Loaded { program, doubts: Vec::new() });
     }
     if let Some(member) = &options.member {
         return Err(LoadError::NoArchive { member: member.clone(), format });
     }
     let loaded = load_as(format, name, path, &bytes, options);
     let mut program = loaded.map_err(|error| told_apart(error, format, &bytes))?;
-    if let Some(doubt) = doubtful_language(format, name, path, &bytes, options) {
-        program.warn(doubt);
-    }
-    Ok(program)
+    let doubts: Vec<Doubt> =
+        doubtful_language(format, name, path, &bytes, options).into_iter().collect();
+    doubts.iter().for_each(|doubt| program.warn(doubt.to_string()));
+    Ok(Loaded { program, doubts })
 }
 
 /// A failure to load a file as the format that was asked for, when its first bytes say another.
@@ -82,22 +115,22 @@ fn told_apart(error: LoadError, asked: Format, bytes: &[u8]) -> LoadError {
     }
 }
 
-/// What to say when a header names another processor than the language that was asked for.
+/// Whether a header names another processor than the language that was asked for.
 fn doubtful_language(
     format: Format,
     name: &str,
     path: &str,
     bytes: &Arc<[u8]>,
     options: &LoadOptions,
-) -> Option<String> {
+) -> Option<Doubt> {
     let asked = options.language.as_deref()?;
     let silent = LoadOptions { language: None, compiler_spec: None, ..options.clone() };
     let natural = load_as(format, name, path, bytes, &silent).ok()?;
     let says = natural.info.language_id.as_str();
     // The variant is the caller's to choose; processor, byte order and width are the header's.
     let core = |id: &str| id.split(':').take(3).map(str::to_owned).collect::<Vec<_>>();
-    (core(says) != core(asked))
-        .then(|| format!("the header says {says}, but language={asked} was asked for and is used"))
+    let differs = core(says) != core(asked);
+    differs.then(|| Doubt::Language { says: says.to_owned(), asked: asked.to_owned() })
 }
 
 fn load_as(

@@ -19,5 +19,5 @@ mod writer;
 
 pub use error::StoreError;
 pub use lock::Holder;
-pub use project::{Project, Summary, is_project, peek};
+pub use project::{Project, Summary, holder, is_project, peek};
 pub use record::{AnalysisRecord, LoadRecord, Record};

@@ -74,6 +74,16 @@ impl Lock {
         }
     }
 
+    /// Who has the project at `project` now, if anybody has; it is not claimed.
+    pub(crate) fn holder(project: &Path) -> Option<Holder> {
+        let file = File::open(beside(project, "lock")).ok()?;
+        // Shared and at once given back: others who ask do not see each other.
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Some(read_holder(&file)),
+            _ => None,
+        }
+    }
+
     /// Tells others what this process serves.
     pub(crate) fn describe(&self, program: &str) {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -140,6 +150,8 @@ mod tests {
         let project = folder.path().join("p");
         let lock = Lock::take(&project).expect("is free");
         lock.describe("ls\nand more");
+        let seen = Lock::holder(&project).expect("it is held");
+        assert_eq!((seen.process, &*seen.program), (Some(std::process::id()), "lsand more"));
         let Err(StoreError::Held { holder, .. }) = Lock::take(&project) else {
             panic!("claimed twice");
         };
@@ -148,6 +160,7 @@ mod tests {
         assert!(holder.to_string().starts_with(&format!("process {}", std::process::id())));
         drop(lock);
         assert!(!beside(&project, "lock").exists(), "nothing is left behind");
+        assert_eq!(Lock::holder(&project), None);
         Lock::take(&project).expect("is free again");
     }
 

@@ -6,7 +6,7 @@
 //! undone; they do so only in the very file that was written last.
 
 use crate::error::StoreError;
-use crate::lock::{Lock, beside};
+use crate::lock::{Holder, Lock, beside};
 use crate::reader::Reader;
 use crate::record::Record;
 use crate::schema;
@@ -83,6 +83,11 @@ pub fn peek(path: &Path) -> Result<Summary, StoreError> {
         executable_path: info.program.executable_path,
         record: info.record,
     })
+}
+
+/// Who has the project at a place now, if anybody has. It is neither claimed nor read.
+pub fn holder(path: &Path) -> Option<Holder> {
+    Lock::holder(&true_path(path))
 }
 
 impl Project {

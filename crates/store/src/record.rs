@@ -39,6 +39,8 @@ pub struct AnalysisRecord {
     pub finished: Option<SystemTime>,
     /// Why it failed.
     pub message: Option<String>,
+    /// What it had done when it was interrupted: the names of the analyzers that were over.
+    pub done: Vec<String>,
 }
 
 /// All of it.

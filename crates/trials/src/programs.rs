@@ -176,7 +176,7 @@ impl Monitor for Unwatched {
         false
     }
     fn publish(&mut self, _: &Program) {}
-    fn finished(&mut self, report: PassReport) {
+    fn finished(&mut self, report: PassReport, _: &Program) {
         assert_sound(&report);
     }
 }

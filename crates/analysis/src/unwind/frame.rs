@@ -92,7 +92,7 @@ impl<'a, S: Sink> Reader<'a, S> {
         };
         let mut at = first;
         for _ in 0..count {
-            if at >= range.end {
+            if at >= range.end || self.sink.ends() {
                 break;
             }
             let second = at.checked_add(u64::from(size))?;
@@ -111,7 +111,7 @@ impl<'a, S: Sink> Reader<'a, S> {
     fn frames(&mut self, range: AddressRange) -> Vec<Frame> {
         let mut frames = Vec::new();
         let mut next = Some(range.start);
-        while let Some(at) = next.filter(|at| *at < range.end) {
+        while let Some(at) = next.filter(|at| *at < range.end && !self.sink.ends()) {
             match self.entry(at, range) {
                 Entry::Function(frame, after) => {
                     frames.extend(frame);

@@ -43,6 +43,11 @@ pub(super) trait Sink {
     fn label(&mut self, at: Address, prefix: &str);
     fn refer(&mut self, from: Address, to: Address, kind: RefType);
 
+    /// Whether it has heard enough.
+    fn ends(&self) -> bool {
+        false
+    }
+
     /// A field with its comment at the end of the line.
     fn noted(&mut self, at: Address, shape: Shape, length: u32, text: &str) {
         self.field(at, shape, length);
@@ -65,11 +70,12 @@ pub(super) struct MarkUp<'a> {
     pub program: &'a mut Program,
     types: HashMap<Shape, TypeId>,
     texts: HashMap<String, Arc<str>>,
+    ends: &'a dyn Fn() -> bool,
 }
 
 impl<'a> MarkUp<'a> {
-    pub fn new(program: &'a mut Program) -> Self {
-        MarkUp { program, types: HashMap::new(), texts: HashMap::new() }
+    pub fn new(program: &'a mut Program, ends: &'a dyn Fn() -> bool) -> Self {
+        MarkUp { program, types: HashMap::new(), texts: HashMap::new(), ends }
     }
 
     fn type_of(&mut self, shape: Shape) -> TypeId {
@@ -161,6 +167,10 @@ impl<'a> MarkUp<'a> {
 }
 
 impl Sink for MarkUp<'_> {
+    fn ends(&self) -> bool {
+        (self.ends)()
+    }
+
     fn field(&mut self, at: Address, shape: Shape, length: u32) {
         let data_type = self.type_of(shape);
         let range = AddressRange::with_length(at, u64::from(length));

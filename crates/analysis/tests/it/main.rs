@@ -18,6 +18,7 @@ mod parameters;
 mod passed;
 mod pointed_code;
 mod purges;
+mod resumed;
 mod rtti;
 mod rust_strings;
 mod spilled;

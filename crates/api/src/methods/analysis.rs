@@ -21,7 +21,7 @@ pub(super) fn methods() -> Vec<Method> {
         ),
         Method::control(
             "analysis.start",
-            "Start automatic analysis in the background, all of it or chosen analyzers.",
+            "Start automatic analysis in the background, all of it or chosen analyzers; one that was interrupted goes on.",
             Effects::TASK,
             start,
         )
@@ -99,8 +99,10 @@ struct Analysis {
     progress: Option<f64>,
     /// What it is doing.
     phase: Option<String>,
-    /// Why it failed.
+    /// Why it failed, or how one that was interrupted goes on.
     message: Option<String>,
+    /// How far an analysis got that has not come to its end yet.
+    interrupted: Option<Interrupted>,
     /// What the loader repaired or left out, and what analysis could not do.
     warnings: Vec<String>,
 }
@@ -108,6 +110,7 @@ struct Analysis {
 impl Analysis {
     fn of(bridge: &Bridge, status: AnalysisStatus) -> Analysis {
         let program = bridge.session().snapshot();
+        let (told, runs) = (status.interrupted.as_ref(), status.is_running());
         Analysis {
             kind: match status.kind {
                 AnalysisKind::Bridge => "bridge",
@@ -126,9 +129,36 @@ impl Analysis {
             finished_at: status.finished.map(utc),
             progress: status.progress.map(|progress| f64::from(progress.clamp(0.0, 100.0))),
             phase: status.phase.map(str::to_owned),
-            message: status.message,
+            message: status.message.or_else(|| told.filter(|_| !runs).map(Interrupted::message)),
+            interrupted: told.map(Interrupted::of),
             warnings: program.info.warnings.clone(),
         }
+    }
+}
+
+/// An analysis of the whole program that began and has not come to its end.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "interrupted_analysis")]
+struct Interrupted {
+    /// The analyzers that are over; what they found is kept.
+    done: Vec<String>,
+    /// Those that are left, in their order.
+    left: Vec<&'static str>,
+}
+
+impl Interrupted {
+    fn of(interrupted: &engine::Interrupted) -> Interrupted {
+        Interrupted { done: interrupted.done.clone(), left: interrupted.left().collect() }
+    }
+
+    fn message(interrupted: &engine::Interrupted) -> String {
+        let left: Vec<&str> = interrupted.left().collect();
+        format!(
+            "it was interrupted: what {} of {} analyzers found is kept, and analysis.start goes on with {}",
+            engine::PASSES.len() - left.len(),
+            engine::PASSES.len(),
+            left.first().unwrap_or(&"nothing more")
+        )
     }
 }
 
@@ -139,13 +169,17 @@ impl Reply for Analysis {
 /// What is said of the analyzers: which there are.
 fn analyzers_text() -> String {
     let names: Vec<&str> = engine::PASSES.iter().map(|pass| pass.name).collect();
-    format!("The analyzers to run; all when absent. There are {}.", names.join(", "))
+    format!(
+        "The analyzers to run; when absent all, or those that are left of an analysis that was interrupted. \
+         There are {}.",
+        names.join(", ")
+    )
 }
 
 /// Which analyzers to run.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct StartRequest {
-    /// The analyzers to run; all when absent.
+    /// The analyzers to run; when absent all, or those that are left of an analysis that was interrupted.
     #[schemars(
         length(min = 1, max = 1000),
         inner(length(min = 1)),

@@ -29,7 +29,8 @@ pub(super) fn methods() -> Vec<Method> {
             "memory.search",
             "Find a byte pattern or a text in initialised memory, in address order.", search
         )
-        .cost("Grows with the bytes walked over, not with the matches; a range or a block makes it small."),
+        .cost("Grows with the bytes walked over, not with the matches; a range or a block makes it small.")
+        .brief(&["text", "around"]),
         Method::write(
             "memory.write",
             "Overwrite bytes from one address on.", write

@@ -24,7 +24,8 @@ pub(super) fn methods() -> Vec<Method> {
         .cost(
             "Grows with the references at the address; with `from_function` or `to_function`, with those of the \
              function's whole body.",
-        ),
+        )
+        .brief(&["from_function.name", "to_symbol", "to_text"]),
     ]
 }
 

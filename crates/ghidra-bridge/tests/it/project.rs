@@ -11,9 +11,9 @@ use testkit::client::McpClient;
 
 const SOON: Duration = Duration::from_secs(30);
 
-struct Served {
+pub(crate) struct Served {
     child: Child,
-    ready: Value,
+    pub(crate) ready: Value,
 }
 
 /// Starts a bridge through `wrapper`, a shell line that ends in `exec "$0" "$@"`.
@@ -39,7 +39,7 @@ fn serve_in(wrapper: &str, file: &Path, home: &Path, arguments: &[&str]) -> Serv
     Served { child, ready }
 }
 
-fn serve(file: &Path, home: &Path, arguments: &[&str]) -> Served {
+pub(crate) fn serve(file: &Path, home: &Path, arguments: &[&str]) -> Served {
     serve_in("exec \"$0\" \"$@\"", file, home, arguments)
 }
 
@@ -48,7 +48,7 @@ impl Served {
         McpClient::connect(self.ready["mcp"].as_str().expect("an address")).expect("it connects")
     }
 
-    fn call(&self, tool: &str, operation: &str, params: Value) -> Value {
+    pub(crate) fn call(&self, tool: &str, operation: &str, params: Value) -> Value {
         self.client().call(tool, operation, params).expect("it is served")
     }
 
@@ -68,17 +68,17 @@ impl Served {
         assert_eq!(self.call("ghidra.comment", "get", selector)["text"], text);
     }
 
-    fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()));
     }
 
     /// Waits for the end: whether it was a good one, and what was said.
-    fn ended(self) -> (bool, String) {
+    pub(crate) fn ended(self) -> (bool, String) {
         self.ended_within(SOON)
     }
 
-    fn ended_within(mut self, limit: Duration) -> (bool, String) {
+    pub(crate) fn ended_within(mut self, limit: Duration) -> (bool, String) {
         let began = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a child") {
@@ -101,11 +101,11 @@ impl Drop for Served {
     }
 }
 
-fn home() -> tempfile::TempDir {
+pub(crate) fn home() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-fn project_of(served: &Served) -> PathBuf {
+pub(crate) fn project_of(served: &Served) -> PathBuf {
     PathBuf::from(served.ready["project"].as_str().expect("a project"))
 }
 
@@ -268,7 +268,7 @@ fn the_lock_is_gone_after_an_end_in_the_middle_of_analysis() {
     let (good, text) = served.ended_within(4 * SOON);
     assert!(good, "{text}");
     assert!(!lock.exists(), "it is given up");
-    assert!(text.contains("begins anew at the next start"), "{text}");
+    assert!(text.contains("The analysis was not at its end"), "{text}");
     assert!(!text.contains("is lost"), "nothing was edited: {text}");
 }
 

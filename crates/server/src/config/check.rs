@@ -33,12 +33,16 @@ pub(super) fn config(command: Command, words: &Words, secret: Option<String>) ->
         Command::Ws if outbound.is_none() => {
             Some(endpoint(words, &host, ports.ws, "path", "/ws/agent")?)
         }
-        Command::Serve => Some(endpoint(words, &host, ports.ws, "ws_path", "/ws/agent")?),
+        Command::Serve => {
+            Some(endpoint(words, &host, ports.ws, either(words, "ws_path", "path"), "/ws/agent")?)
+        }
         _ => None,
     };
     let mcp = match command {
         Command::Mcp => Some(endpoint(words, &host, ports.mcp, "path", "/mcp")?),
-        Command::Serve => Some(endpoint(words, &host, ports.mcp, "mcp_path", "/mcp")?),
+        Command::Serve => {
+            Some(endpoint(words, &host, ports.mcp, either(words, "mcp_path", "path"), "/mcp")?)
+        }
         _ => None,
     };
     if command == Command::Serve && ports.ws == ports.mcp && ports.ws != 0 {
@@ -77,12 +81,26 @@ struct Ports {
 
 impl Ports {
     fn read(command: Command, words: &Words) -> Checked<Ports> {
-        let (ws, mcp) = match command {
-            Command::Serve => ("ws_port", "mcp_port"),
-            _ => ("port", "port"),
+        if command != Command::Serve {
+            return Ok(Ports { ws: port(words, "port", 8765)?, mcp: port(words, "port", 8766)? });
+        }
+        let first = port(words, "port", 8765)?;
+        let next = match first {
+            0 => 0,
+            u16::MAX if words.get("mcp_port").is_none() => {
+                return Err(ConfigError::new(
+                    "port must be 0 (any free ports) to 65534 for serve, which takes the next one for MCP; or give mcp_port",
+                ));
+            }
+            first => first.saturating_add(1),
         };
-        Ok(Ports { ws: port(words, ws, 8765)?, mcp: port(words, mcp, 8766)? })
+        Ok(Ports { ws: port(words, "ws_port", first)?, mcp: port(words, "mcp_port", next)? })
     }
+}
+
+/// The name that is given, the first when neither is.
+fn either(words: &Words, first: &'static str, second: &'static str) -> &'static str {
+    if words.get(first).is_none() && words.get(second).is_some() { second } else { first }
 }
 
 fn integer(words: &Words, name: &str) -> Checked<Option<i32>> {

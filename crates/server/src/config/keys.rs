@@ -53,14 +53,20 @@ pub const KEYS: &[Key] = &[
     key(
         "port",
         "PORT",
-        &[Ws, Mcp],
-        "Port (default 8765 for ws, 8766 for mcp); 0 picks a free one.",
+        SOCKETS,
+        "Port (default 8765 for ws, 8766 for mcp); serve takes it for WebSocket and the next one for MCP; 0 picks free \
+         ones.",
     ),
-    key("path", "PATH", &[Ws, Mcp], "Path (default /ws/agent for ws, /mcp for mcp)."),
-    key("ws_port", "PORT", &[Serve], "WebSocket port (default 8765); 0 picks a free one."),
-    key("ws_path", "PATH", &[Serve], "WebSocket path (default /ws/agent)."),
-    key("mcp_port", "PORT", &[Serve], "MCP port (default 8766); 0 picks a free one."),
-    key("mcp_path", "PATH", &[Serve], "MCP path (default /mcp)."),
+    key(
+        "path",
+        "PATH",
+        SOCKETS,
+        "Path, of serve for both (default /ws/agent for ws, /mcp for mcp).",
+    ),
+    key("ws_port", "PORT", &[Serve, Ws], "WebSocket port (default 8765); 0 picks a free one."),
+    key("ws_path", "PATH", &[Serve, Ws], "WebSocket path (default /ws/agent)."),
+    key("mcp_port", "PORT", &[Serve, Mcp], "MCP port (default 8766); 0 picks a free one."),
+    key("mcp_path", "PATH", &[Serve, Mcp], "MCP path (default /mcp)."),
     key("ws_url", "URL", &[Ws], "Connect out to this WebSocket server in place of listening."),
     key(
         "exit_deadline_sec",
@@ -150,8 +156,6 @@ pub fn spelling(command: Command, name: String) -> String {
 /// What to write in place of a key that other commands take.
 pub fn other_spelling(command: Command, name: &str) -> Option<&'static str> {
     match (command, name) {
-        (Serve, "port") => Some("it listens twice: give ws_port and mcp_port"),
-        (Serve, "path") => Some("it listens twice: give ws_path and mcp_path"),
         (Ws, "mcp_port" | "mcp_path") => Some("it serves no MCP; serve does both"),
         (Mcp, "ws_port" | "ws_path") => Some("it serves no WebSocket; serve does both"),
         (Stdio, "port" | "path" | "host" | "ws_port" | "ws_path" | "mcp_port" | "mcp_path") => {

@@ -66,6 +66,17 @@ fn each_command_takes_its_keys_in_both_spellings() {
         let config = read(command, &words).expect("both spellings");
         assert_eq!(config.mcp.or(config.websocket), endpoint("127.0.0.1", 0, "/x"));
     }
+    for (words, ws, mcp) in [
+        (&["f", "port=9000"][..], (9000, "/ws/agent"), (9001, "/mcp")),
+        (&["f", "port=0", "path=/x"], (0, "/x"), (0, "/x")),
+        (&["f", "--port=9000", "mcp_port=80"], (9000, "/ws/agent"), (80, "/mcp")),
+        (&["f", "port=65535", "mcp_port=0", "ws_path=y"], (65535, "/y"), (0, "/mcp")),
+        (&["f", "path=x", "mcp_path=/y"], (8765, "/x"), (8766, "/y")),
+    ] {
+        let config = read(Command::Serve, words).expect("serve takes both");
+        assert_eq!(config.websocket, endpoint("127.0.0.1", ws.0, ws.1), "{words:?}");
+        assert_eq!(config.mcp, endpoint("127.0.0.1", mcp.0, mcp.1), "{words:?}");
+    }
 }
 
 #[test]
@@ -127,7 +138,8 @@ fn mistakes_are_named() {
         (Serve, &["f", "g"], "only one file is opened at a time, and f is named already"),
         (Serve, &["ws_port=0", "/bin/ls"], "the file comes first"),
         (Serve, &["f", "ws_prt=0"], "did you mean ws_port?"),
-        (Serve, &["f", "port=1"], "give ws_port and mcp_port"),
+        (Serve, &["f", "prt=1"], "did you mean port?"),
+        (Serve, &["f", "port=65535"], "takes the next one for MCP"),
         (Mcp, &["f", "ws_port=0"], "it serves no WebSocket"),
         (Mcp, &["f", "port=1", "mcp_port=2"], "port is given twice"),
         (Stdio, &["f", "port=1"], "it listens nowhere"),
@@ -140,7 +152,7 @@ fn mistakes_are_named() {
         (Ws, &["f", "PORT=1"], "PORT is not an argument"),
         (Mcp, &["f", "ws_url=ws://h"], "ws_url is not an argument of mcp"),
         (Mcp, &["f", "exit_deadline_sec=1"], "exit_deadline_sec is not an argument of mcp"),
-        (Serve, &["f", "port=1"], "port is not an argument of serve"),
+        (Serve, &["f", "ws_url=ws://h"], "ws_url is not an argument of serve"),
         (Stdio, &["f", "port=1"], "port is not an argument of stdio"),
         (Stdio, &["f", "token=1"], "token is not an argument of stdio"),
         (Serve, &["f", "jar=x.jar"], "jar is refused"),

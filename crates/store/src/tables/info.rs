@@ -11,6 +11,9 @@ use std::time::{Duration, SystemTime};
 
 pub(crate) const INFO: Sheet = Sheet { name: "info", keys: 1, columns: &["name TEXT", "value"] };
 
+/// The analyzers that were over when an analysis was interrupted, a line each.
+const DONE: &str = "analysis_done";
+
 /// Whether gcc made a program for Windows.
 const MINGW: &str = "mingw";
 
@@ -81,7 +84,7 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
     } = &*program.info;
     let DataOrganization { pointer, long, wide_char, long_double, compiler } =
         program.types.organization();
-    let AnalysisRecord { analyzed, kind, state, task_id, started, finished, message } =
+    let AnalysisRecord { analyzed, kind, state, task_id, started, finished, message, done } =
         &record.analysis;
     let LoadRecord { file_sha256, language, compiler_spec, base, format, member, pdb } =
         &record.load;
@@ -116,6 +119,7 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
         ("analysis_started", Value::time(*started)),
         ("analysis_finished", Value::time(*finished)),
         ("analysis_message", Value::maybe(message.as_ref())),
+        (DONE, Value::maybe((!done.is_empty()).then(|| done.join("\n")).as_ref())),
         ("load_sha256", Value::text(file_sha256)),
         ("load_language", Value::maybe(language.as_ref())),
         ("load_compiler_spec", Value::maybe(compiler_spec.as_ref())),
@@ -189,6 +193,16 @@ impl Values {
             Value::Text(text) => Ok(Some(text.clone())),
             Value::Int(_) => Err(Fault("a text is not one")),
         }
+    }
+
+    /// A text that projects of before do not have.
+    fn later_text(&self, name: &str) -> Checked<Option<String>> {
+        if self.0.contains_key(name) { self.maybe_text(name) } else { Ok(None) }
+    }
+
+    fn lines(&self, name: &str) -> Checked<Vec<String>> {
+        let text = self.later_text(name)?.unwrap_or_default();
+        Ok(text.lines().map(str::to_owned).collect())
     }
 
     fn maybe_int(&self, name: &str) -> Checked<Option<i64>> {
@@ -276,6 +290,7 @@ impl Values {
             started: self.time("analysis_started")?,
             finished: self.time("analysis_finished")?,
             message: self.maybe_text("analysis_message")?,
+            done: self.lines(DONE)?,
         })
     }
 
@@ -287,13 +302,7 @@ impl Values {
             base: self.maybe_int("load_base")?.map(|base| base as u64),
             format: self.maybe_text("load_format")?,
             member: self.maybe_text("load_member")?,
-            // Projects of before do not know it.
-            pdb: self
-                .0
-                .contains_key("load_pdb")
-                .then(|| self.maybe_text("load_pdb"))
-                .transpose()?
-                .flatten(),
+            pdb: self.later_text("load_pdb")?,
         })
     }
 }

@@ -28,6 +28,7 @@ pub fn record() -> Record {
             started: Some(time),
             finished: Some(time + Duration::from_millis(1500)),
             message: None,
+            done: vec!["DWARF".into(), "Create Thunks".into()],
         },
         load: LoadRecord {
             file_sha256: "ab".repeat(32),
