@@ -93,7 +93,8 @@ pub const KEYS: &[Key] = &[
         "tool_schemas",
         "compact|full",
         TOOLS,
-        "Short schemas for any client, or one alternative per operation (default compact).",
+        "Short schemas for any client, or complete ones with an alternative per operation, for programs: AI clients \
+         refuse alternatives (default compact).",
     ),
     key(
         "analysis",
