@@ -293,9 +293,12 @@ impl Checker {
             Node::Object(_) | Node::Array { .. } | Node::Tagged { .. } | Node::Reference(_)
         );
         let mut changed = false;
-        if let (true, Value::String(text)) = (wanted, &*value)
-            && let Some(meant) = self.meant(node, text)
-        {
+        let meant = match &*value {
+            _ if !wanted => None,
+            Value::String(text) => self.meant(node, text),
+            plain => self.text_form(node).and_then(|form| form.read_plain(plain)),
+        };
+        if let Some(meant) = meant {
             *value = meant;
             changed = true;
         }

@@ -3,6 +3,7 @@
 //!
 //! Clients that know one type per parameter are shown a text where the contract has an object
 //! with many shapes or levels; what they send is turned into that object before it is checked.
+//! A bare number for a page and a list of names for a projection are understood as well.
 
 use serde_json::{Value, json};
 
@@ -54,6 +55,20 @@ impl TextForm {
             _ if has("range") && has("timeout_ms") => Some(TextForm::Scan),
             1 | 2 if has("timeout_ms") => Some(TextForm::Timeout),
             1 if has("wait_ms") => Some(TextForm::Wait),
+            _ => None,
+        }
+    }
+
+    /// The object that a number or a list stands for, as models write them where a text of digits
+    /// or of names is asked for.
+    pub(crate) fn read_plain(self, value: &Value) -> Option<Value> {
+        match (self, value) {
+            (TextForm::Page | TextForm::Timeout | TextForm::Wait, Value::Number(number)) => {
+                self.read(&number.to_string()).filter(|_| number.is_u64())
+            }
+            (TextForm::Projection, Value::Array(names)) => {
+                names.iter().all(Value::is_string).then(|| json!({ "fields": names }))
+            }
             _ => None,
         }
     }
@@ -144,6 +159,16 @@ mod tests {
         ];
         for (form, text, object) in rows {
             assert_eq!(form.read(text), Some(object), "{text}");
+        }
+        for (form, plain, object) in [
+            (TextForm::Page, json!(20), Some(json!({"limit": 20}))),
+            (TextForm::Page, json!(-1), None),
+            (TextForm::Timeout, json!(5000), Some(json!({"timeout_ms": 5000}))),
+            (TextForm::Projection, json!(["name"]), Some(json!({"fields": ["name"]}))),
+            (TextForm::Projection, json!([1]), None),
+            (TextForm::DataType, json!(1), None),
+        ] {
+            assert_eq!(form.read_plain(&plain), object, "{plain}");
         }
         for (form, text) in
             [(TextForm::Bytes, "xyz"), (TextForm::DataType, " "), (TextForm::Scan, "1000")]

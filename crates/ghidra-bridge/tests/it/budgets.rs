@@ -117,6 +117,10 @@ fn more_is_answered_when_it_is_asked_for() {
     assert_eq!(all["items"], plain["items"], "the same facts as over a WebSocket");
     let some = list(json!({"projection": {"fields": ["signature"]}}));
     assert!(some["items"][0]["signature"].is_string() && some["items"][0].get("name").is_none());
+    // As models write what the tools' texts call a number of rows and names of members.
+    let short = list(json!({"page": 2, "projection": ["signature"]}));
+    assert_eq!(short["items"].as_array().map(Vec::len), Some(2));
+    assert_eq!(short["items"][0], some["items"][0]);
 
     let main = json!({"selector": {"entry": "main"}});
     let c = client.call("ghidra.decompilation", "get", main.clone()).expect("C text");
