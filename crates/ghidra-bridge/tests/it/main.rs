@@ -4,6 +4,7 @@
 mod agents;
 mod budgets;
 mod calls;
+mod imports;
 mod interrupted;
 mod load;
 mod long_calls;
