@@ -15,7 +15,8 @@ use crate::unwind;
 use decompiler::Language;
 use foldhash::HashSet;
 use program::{
-    Address, AddressRange, AddressSet, Function, Program, SourceType, SpaceId, SymbolId, SymbolKind,
+    Address, AddressRange, AddressSet, Function, Program, RefType, SourceType, SpaceId, SymbolId,
+    SymbolKind,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -98,6 +99,7 @@ fn explore_all(
     let program = &*analysis.program;
     let cold: Vec<(Address, u8)> =
         cold_parts::entries(program).into_iter().map(|at| (at, program.mode_at(at))).collect();
+    let vectors = vectors(analysis.program, analysis.language);
     let stubs = linkage::stub_starts(analysis.program, analysis.language);
     let [code, landing_pads] = unwind::code_starts(analysis.program);
     let unwound = match analysis.program.info.executable_format.contains("(PE)") {
@@ -120,6 +122,9 @@ fn explore_all(
         explorer.explore_code(*at, 0)?;
     }
     for (at, mode) in cold {
+        explorer.explore_code(at.offset, mode)?;
+    }
+    for (at, mode) in vectors {
         explorer.explore_code(at.offset, mode)?;
     }
     for at in &landing_pads {
@@ -163,6 +168,23 @@ fn starts(program: &Program) -> Vec<(u64, u8)> {
     let mut all: BTreeSet<Address> = symbols.map(|(_, s)| s.address).collect();
     all.extend(program.entry_points.keys());
     all.into_iter().filter(in_code).map(|at| (at.offset, program.mode_at(at))).collect()
+}
+
+/// Where the vectors lead that a processor reads: pointers of a type that nothing but its
+/// specification lays down before analysis. Cost: linear in the data that the loader defined.
+fn vectors(program: &Program, language: &Language) -> Vec<(Address, u8)> {
+    const TYPES: [&str; 3] = ["pointer16", "pointer32", "pointer64"];
+    let vectors = program.listing.data.iter().filter(|(at, unit)| {
+        at.space == SpaceId::RAM && TYPES.contains(&program.types.name(unit.data_type))
+    });
+    let mut found = Vec::new();
+    for reference in vectors.flat_map(|(at, _)| program.references.from(*at)) {
+        let thumb = language.thumb_mode().filter(|_| reference.to.offset & 1 == 1);
+        let mut to = reference.to;
+        to.offset &= !u64::from(thumb.is_some());
+        found.push((to, thumb.unwrap_or_else(|| program.mode_at(to))));
+    }
+    found
 }
 
 /// Makes functions of the entries found, with their bodies; those that are there keep the bodies
@@ -266,6 +288,9 @@ fn run_rounds(analysis: &mut Analysis<'_>, mut crossings: Crossings) -> Result<(
             rest = take_modes(program, found.code);
         }
         if code.is_empty() && rest.is_empty() {
+            rest = jumped_to(analysis.program);
+        }
+        if code.is_empty() && rest.is_empty() {
             let found = pointed.find(analysis, false)?;
             rest = take_modes(analysis.program, found);
         }
@@ -363,6 +388,24 @@ fn called(program: &Program) -> (Vec<Address>, Vec<Address>) {
             && program.listing.unit_containing(*at).is_none_or(|(start, _)| start == *at)
     };
     (imports, code.into_iter().filter(in_code).collect())
+}
+
+/// Places of which nothing is decoded though a computed jump of ARM leads there, as constants told.
+/// Cost: linear in the references.
+fn jumped_to(program: &Program) -> Vec<Address> {
+    if !matches!(&*program.info.processor, "ARM" | "AARCH64") {
+        return Vec::new();
+    }
+    let jumps = program.references.iter().filter(|reference| {
+        matches!(reference.info.kind, RefType::Flow(flow) if flow.is_jump() && flow.is_computed())
+    });
+    let open = jumps.map(|reference| reference.to).filter(|to| {
+        let block = program.memory.block_at(*to);
+        to.space == SpaceId::RAM
+            && block.is_some_and(|b| b.permissions.execute && b.is_initialized())
+            && program.listing.unit_containing(*to).is_none()
+    });
+    open.collect::<BTreeSet<Address>>().into_iter().collect()
 }
 
 /// Whether the functions of a processor lie in one piece: veneers and literals between the parts of

@@ -159,10 +159,6 @@ impl Follower<'_> {
                 let context = self.reader.context(mode);
                 !self.reader.mnemonic(self.program, at, context).ends_with("lui")
             }
-            Family::Arm => match usage.kind {
-                RefType::Flow(flow) if flow.is_jump() && flow.is_computed() => !self.branched,
-                _ => true,
-            },
             _ => true,
         }
     }

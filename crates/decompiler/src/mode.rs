@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use program::{Address, AddressRange, Program};
+
 use crate::context::Context;
 use crate::decoder::Decoder;
 use crate::language::Language;
@@ -47,6 +49,25 @@ impl Language {
     pub fn thumb_mode(&self) -> Option<u8> {
         let first = self.context_value(self.default_context(), "TMode")?;
         Some(u8::from(first == 0))
+    }
+
+    /// Moves entries whose lowest bit only chooses Thumb, as the records of memory images state
+    /// them, to where their code begins.
+    pub fn settle_entries(&self, program: &mut Program) {
+        let Some(mode) = self.thumb_mode() else { return };
+        let odd = program.entry_points.keys().filter(|at| at.offset & 1 == 1).copied();
+        for at in odd.collect::<Vec<Address>>() {
+            let place = Address::new(at.space, at.offset & !1);
+            program.entry_points.remove(&at);
+            program.entry_points.insert(place, ());
+            if program.mode_at(place) != mode {
+                program.set_mode(AddressRange { start: place, end: place }, mode);
+            }
+            let there: Vec<_> = program.symbols.at(at).map(|(id, _)| id).collect();
+            for id in there {
+                program.symbols.edit(id, |symbol| symbol.address = place);
+            }
+        }
     }
 
     fn modes(&self) -> &Modes {

@@ -7,8 +7,8 @@ use ghidra_decompiler::space::SpaceType;
 use ghidra_decompiler::translate::AddrSpaceManager;
 use ghidra_decompiler::xml::Element;
 use program::{
-    Address, BlockSource, MemoryBlock, Permissions, Program, SourceType, SpaceId, Symbol, SymbolId,
-    SymbolKind,
+    Address, BlockSource, MemoryBlock, Permissions, Program, RefType, SourceType, SpaceId, Symbol,
+    SymbolId, SymbolKind,
 };
 
 use crate::language::Language;
@@ -43,6 +43,8 @@ struct OwnSymbol {
     name: String,
     place: Place,
     entry: bool,
+    /// Nothing is entered here but what the pointer here leads to.
+    pointer: bool,
     register: bool,
 }
 
@@ -89,7 +91,7 @@ impl OwnMemory {
             Some(symbol) => symbol.register = true,
             None => {
                 let (name, entry) = (name.to_owned(), false);
-                self.symbols.push(OwnSymbol { name, place, entry, register: true });
+                self.symbols.push(OwnSymbol { name, place, entry, pointer: false, register: true });
             }
         }
     }
@@ -117,15 +119,14 @@ impl OwnMemory {
         manager: &AddrSpaceManager,
         next: Option<Place>,
     ) -> Option<OwnSymbol> {
-        // What is a pointer to code is itself no code.
-        let is_pointer = attribute(element, "type").is_some();
         Some(OwnSymbol {
             name: attribute(element, "name")?.to_owned(),
             place: match attribute(element, "address")? {
                 "next" => next?,
                 text => self.place(text, manager)?,
             },
-            entry: attribute(element, "entry") == Some("true") && !is_pointer,
+            entry: attribute(element, "entry") == Some("true"),
+            pointer: attribute(element, "type") == Some("code_ptr"),
             register: false,
         })
     }
@@ -207,8 +208,26 @@ fn add_symbol(program: &mut Program, own: &OwnSymbol, address: Address) {
         external_entry: own.entry,
         pinned: own.register,
     });
-    if own.entry && address.space == SpaceId::RAM {
+    if own.entry && own.pointer && address.space == SpaceId::RAM {
+        lay_down_pointer(program, address);
+    } else if own.entry && address.space == SpaceId::RAM {
         program.entry_points.insert(address, ());
+    }
+}
+
+/// Makes a pointer of a place at which the processor finds where to go, such as a vector.
+fn lay_down_pointer(program: &mut Program, at: Address) {
+    let size = program.types.organization().pointer;
+    let name = match size {
+        2 => "pointer16",
+        4 => "pointer32",
+        _ => "pointer64",
+    };
+    let pointer = program.types.builtin(name);
+    let Some(target) = program.memory.read_uint(at, size) else { return };
+    if program.define_data(at, pointer, size) && target != 0 {
+        let to = Address::ram(target);
+        program.add_reference(at, to, RefType::Data, 0, SourceType::Default);
     }
 }
 
@@ -291,6 +310,23 @@ mod tests {
         assert!(program.symbols.named("Reset").next().is_some());
         assert!(program.entry_points.contains_key(&Address::ram(0)));
         assert!(program.symbols.named("H_Reset").next().is_none());
+        assert!(program.listing.data.is_empty(), "code stands there");
         assert_eq!(program.default_function_name(Address::ram(0x10)), "FUN_00000010");
+    }
+
+    #[test]
+    fn vectors_that_are_pointers_lead_to_code() {
+        let language = Language::open("ARM:LE:32:Cortex", "default").unwrap();
+        let mut program = program();
+        program.memory.write(Address::ram(4), &[0x41, 0, 0, 0]).unwrap();
+        language.add_own_memory(&mut program, true);
+        let (_, reset) = program.symbols.named("Reset").next().unwrap();
+        assert!(reset.external_entry && reset.address == Address::ram(4));
+        assert!(!program.entry_points.contains_key(&Address::ram(4)), "no code stands there");
+        let unit = program.listing.data.get(&Address::ram(4)).unwrap();
+        let size = program.types.organization().pointer;
+        assert_eq!(program.types.name(unit.data_type), format!("pointer{}", 8 * size));
+        assert_eq!(program.references.from(Address::ram(4)).next().unwrap().to.offset, 0x41);
+        assert!(program.references.from(Address::ram(8)).next().is_none(), "zero leads nowhere");
     }
 }

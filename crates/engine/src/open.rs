@@ -189,6 +189,7 @@ fn load(path: &Path, bytes: Arc<[u8]>, options: &OpenOptions) -> Result<Loaded, 
     let language = open_language(path, program)?;
     let says_nothing = HEADERLESS.contains(&&*program.info.executable_format);
     language.add_own_memory(program, says_nothing);
+    language.settle_entries(program);
     Ok(loaded)
 }
 

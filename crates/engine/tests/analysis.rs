@@ -93,3 +93,56 @@ fn code_tells_which_functions_take_an_object() {
     }
     assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
 }
+
+/// Firmware of a Cortex-M0, a line of Intel HEX for each 16 bytes. Its reset handler jumps on
+/// through a number, behind a branch, to code that calls 130.
+fn firmware() -> String {
+    let mut image = vec![0_u8; 0x134];
+    let mut put = |at: usize, bytes: &[u8]| image[at..at + bytes.len()].copy_from_slice(bytes);
+    for (at, vector) in [(0, 0x2000_1000_u32), (4, 0x101), (8, 0x111), (12, 0x113)] {
+        put(at, &vector.to_le_bytes());
+    }
+    // 100 ldr r0,[10c]; cmp r0,0; beq 108; nop   108 bx r0; nop; 121   110 b 110   112 b 112
+    put(0x100, &[0x02, 0x48, 0x00, 0x28, 0x00, 0xd0, 0xc0, 0x46, 0x00, 0x47, 0xc0, 0x46]);
+    put(0x10c, &[0x21, 0x01, 0x00, 0x00, 0xfe, 0xe7, 0xfe, 0xe7]);
+    // 120 movs r0,1; bl 130; b 126   130 movs r0,2; bx lr
+    put(0x120, &[0x01, 0x20, 0x00, 0xf0, 0x05, 0xf8, 0xfe, 0xe7]);
+    put(0x130, &[0x02, 0x20, 0x70, 0x47]);
+    let line = |at: u16, kind: u8, bytes: &[u8]| {
+        let mut record = vec![bytes.len() as u8, (at >> 8) as u8, at as u8, kind];
+        record.extend(bytes);
+        let sum = record.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+        record.push(sum.wrapping_neg());
+        record.iter().fold(String::from(":"), |text, byte| format!("{text}{byte:02X}")) + "\n"
+    };
+    let records = image.chunks(16).enumerate();
+    let mut text: String = records.map(|(n, bytes)| line(16 * n as u16, 0, bytes)).collect();
+    text += &line(0, 5, &0x101_u32.to_be_bytes());
+    text + &line(0, 1, &[])
+}
+
+#[test]
+fn firmware_begins_at_its_vectors_and_at_the_entry_of_its_records() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("firmware.hex");
+    std::fs::write(&path, firmware()).expect("is written");
+    let mut options = OpenOptions::default();
+    options.load.language = Some("ARM:LE:32:Cortex".to_owned());
+    let session = Session::open(&path, &options).expect("opens");
+    session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
+    assert!(session.wait_for_analysis(Duration::from_secs(120)));
+    let program = session.snapshot();
+    let reset = Address::ram(0x100);
+    assert_eq!(program.function_name(reset), "entry");
+    assert!(program.functions.at(reset).is_some() && program.entry_points.contains_key(&reset));
+    let vector = program.listing.data.get(&Address::ram(4)).expect("a vector");
+    assert_eq!(program.types.name(vector.data_type), "pointer32");
+    assert!(
+        program.listing.instructions.contains_key(&Address::ram(0x110)),
+        "a vector leads there"
+    );
+    let jump: Vec<u64> =
+        program.references.from(Address::ram(0x108)).map(|r| r.to.offset).collect();
+    assert_eq!(jump, [0x120], "behind a branch, too");
+    assert!(program.functions.at(Address::ram(0x130)).is_some(), "code behind the jump calls it");
+}

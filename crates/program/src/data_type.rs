@@ -613,6 +613,9 @@ fn builtins(org: &DataOrganization) -> Vec<(&'static str, Option<u32>, Builtin)>
         ("TerminatedUnicode32", Charset::Utf32),
     ];
     all.extend(texts.map(|(name, charset)| (name, None, Builtin::String(charset))));
+    // Of a size that the place states, not the processor. New ones come last: files count them.
+    let sized = [("pointer16", 2), ("pointer32", 4), ("pointer64", 8)];
+    all.extend(sized.map(|(name, length)| (name, Some(length), Pointer)));
     all
 }
 
