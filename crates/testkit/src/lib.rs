@@ -1,10 +1,11 @@
 //! What tests share: fixture programs, sample programs with what Ghidra says about
-//! them, a running bridge on a free port. For development only.
+//! them, sample projects of Ghidra, a running bridge on a free port. For development only.
 
 pub mod bridge;
 pub mod calls;
 pub mod client;
 mod fixture;
+pub mod projects;
 pub mod schema;
 pub mod truth;
 

@@ -3,10 +3,12 @@
 //! test with random bytes run the same functions.
 
 mod calls;
+mod databases;
 mod messages;
 mod programs;
 
 pub use calls::{addresses, comments, cursors};
+pub use databases::database;
 pub use messages::{frames, json_rpc, mcp_request};
 pub use programs::{
     archive, code, coff, debug, debug_files, elf, files, mach_o, names, pdb, pe, records,
@@ -35,4 +37,5 @@ pub const ALL: &[(&str, Trial)] = &[
     ("code", code),
     ("debug", debug),
     ("debug_files", debug_files),
+    ("database", database),
 ];

@@ -250,3 +250,21 @@ fn debug_files() {
         (0..60).for_each(|_| trials::debug_files(&blur(&mut dice, &example, 0)));
     }
 }
+
+#[test]
+fn database() {
+    let packed = include_bytes!("../../../fixtures/ghidra/structs.x64.O2.gzf");
+    let content = ghidra_db::Packed::parse(packed).expect("the fixture is whole").content;
+    run("database", 60, &[packed.to_vec(), content.clone()]);
+    // Places that matter: the header, the parameters, and the nodes of tables, by their first bytes.
+    let mut dice = Dice(0x1234_5678_9abc_def1);
+    for _ in 0..400 {
+        let mut damaged = content.clone();
+        let blocks = damaged.len() / 16384;
+        for _ in 0..=dice.below(3) {
+            let at = dice.below(blocks) * 16384 + dice.below(64);
+            damaged[at] = dice.next() as u8;
+        }
+        trials::database(&damaged);
+    }
+}

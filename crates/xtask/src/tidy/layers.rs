@@ -17,6 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("declarations", &["program"]),
     ("analysis", &["program", "decompiler", "declarations", "demangler"]),
     ("store", &["program"]),
+    ("ghidra-db", &[]),
     ("engine", &["program", "loader", "decompiler", "declarations", "analysis", "store"]),
     ("api", &["engine", "program"]),
     ("jsonrpc", &[]),
