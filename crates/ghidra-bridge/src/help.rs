@@ -4,16 +4,19 @@ use server::config::{Command, KEYS};
 use std::fmt::Write;
 
 const OVERVIEW: &str = "\
-ghidra-bridge opens a binary and answers questions about it over WebSocket and MCP.
+ghidra-bridge opens a binary and answers questions about it: here, or over WebSocket and MCP.
 
+Ask once (each takes a FILE, and --json):
+{verbs}
+Serve:
   ghidra-bridge serve FILE [key=value ...]   WebSocket and MCP over HTTP
   ghidra-bridge ws FILE [key=value ...]      WebSocket only
   ghidra-bridge mcp FILE [key=value ...]     MCP over HTTP only
   ghidra-bridge stdio FILE [key=value ...]   MCP over standard input and output
-  ghidra-bridge help [COMMAND]               this text, or the keys of a command
+  ghidra-bridge help [COMMAND]               this text, or more on a command
   ghidra-bridge --version
 
-Try: ghidra-bridge serve /bin/ls";
+Try: ghidra-bridge info /bin/ls";
 
 const COMMANDS: [(Command, &str); 4] = [
     (Command::Serve, "Serves a file over WebSocket JSON-RPC and MCP over HTTP."),
@@ -24,15 +27,16 @@ const COMMANDS: [(Command, &str); 4] = [
 
 /// What the program is for and which commands it has.
 pub fn overview() -> String {
-    OVERVIEW.to_owned()
+    OVERVIEW.replace("{verbs}", &crate::cli::overview())
 }
 
 /// That a word is no command, with the one that may be meant.
 pub fn no_command(word: &str) -> String {
-    let names = COMMANDS.iter().map(|(command, _)| command.name()).chain(["help"]);
-    match api::nearest(word, names) {
+    let verbs = crate::cli::names();
+    let servers = COMMANDS.iter().map(|(command, _)| command.name()).chain(["help"]);
+    match api::nearest(word, verbs.iter().map(String::as_str).chain(servers)) {
         Some(near) => format!("{word:?} is not a command; did you mean {near}?"),
-        None => format!("{word:?} is not a command; use serve, ws, mcp, stdio or help"),
+        None => format!("{word:?} is not a command; ghidra-bridge help lists them"),
     }
 }
 
@@ -41,6 +45,9 @@ pub fn about(command: Option<&str>) -> Result<String, String> {
     let Some(name) = command.filter(|name| !matches!(*name, "help" | "--help" | "-h")) else {
         return Ok(overview());
     };
+    if let Some(text) = crate::cli::help(name) {
+        return Ok(text);
+    }
     let found = COMMANDS.iter().find(|(known, _)| known.name() == name);
     let Some((command, text)) = found else { return Err(no_command(name)) };
     let mut out = format!(

@@ -1,6 +1,7 @@
 //! The program: reads the command line, opens the file, and serves it.
 
 mod checkpoints;
+mod cli;
 mod help;
 mod hints;
 mod opening;
@@ -61,6 +62,11 @@ fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         "version" | "--version" | "-V" => {
             print(&format!("ghidra-bridge {}", env!("CARGO_PKG_VERSION")));
             return Ok(ExitCode::SUCCESS);
+        }
+        _ if words.iter().any(|word| cli::is_verb(word))
+            && (cli::is_verb(first) || first.starts_with("--")) =>
+        {
+            return cli::run(words);
         }
         other => anyhow::bail!("{}", unknown_command(other)),
     };

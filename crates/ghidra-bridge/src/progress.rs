@@ -32,6 +32,25 @@ pub fn aside(print: impl FnOnce()) {
 
 /// Follows an analysis to its end, and keeps what it found so far. Blocks; draws only on a terminal.
 pub fn follow(session: &Session) {
+    if !watch(session) {
+        return;
+    }
+    let status = session.analysis_status();
+    crate::say(&match (status.analyzed, status.message) {
+        (_, Some(message)) => format!("Analysis: {message}."),
+        (true, None) => "Analysis is complete.".to_owned(),
+        (false, None) => "Analysis ended early.".to_owned(),
+    });
+}
+
+/// Follows an analysis to its end like [`follow`], and says nothing then.
+pub fn follow_quietly(session: &Session) {
+    watch(session);
+    aside(|| ());
+}
+
+/// Draws until the analysis is over; true when it drew.
+fn watch(session: &Session) -> bool {
     let term = Term::stderr();
     let draws = term.is_term();
     let mut checkpoints = Checkpoints::new();
@@ -46,15 +65,7 @@ pub fn follow(session: &Session) {
         }
         checkpoints.look(session);
     }
-    if !draws {
-        return;
-    }
-    let status = session.analysis_status();
-    crate::say(&match (status.analyzed, status.message) {
-        (_, Some(message)) => format!("Analysis: {message}."),
-        (true, None) => "Analysis is complete.".to_owned(),
-        (false, None) => "Analysis ended early.".to_owned(),
-    });
+    draws
 }
 
 fn draw(term: &Term, line: String) {

@@ -22,6 +22,7 @@ mod security;
 mod shutdown;
 mod startup;
 mod unfinished;
+mod verbs;
 mod websocket_cases;
 mod websocket_frames;
 mod websocket_handshake;
