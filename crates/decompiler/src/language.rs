@@ -267,6 +267,12 @@ impl Language {
         self.tables.fields.contains_key(field)
     }
 
+    /// The words of 32 bits that the fields of the context register take.
+    pub fn context_words(&self) -> u32 {
+        let last = self.tables.fields.values().map(|field| field.word).max();
+        last.map_or(1, |word| word as u32 + 1)
+    }
+
     /// The context that holds where nothing else is said.
     pub fn default_context(&self) -> Context {
         self.tables.default_context

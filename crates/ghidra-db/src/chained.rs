@@ -63,6 +63,17 @@ impl<'a> ChainedBuffer<'a> {
     ///
     /// [`Error::Buffer`] when that leads outside the bytes or the file.
     pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), Error> {
+        into.fill(0);
+        self.read_over(offset, into)
+    }
+
+    /// Reads as [`Self::read`], and leaves what is in `into` where nothing was ever written: such
+    /// parts show another chain below.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    pub fn read_over(&self, offset: usize, into: &mut [u8]) -> Result<(), Error> {
         let end = offset.checked_add(into.len()).filter(|&end| end <= self.length);
         if end.is_none() {
             return Err(Error::Buffer { buffer: self.first, problem: "it ends before" });
@@ -73,7 +84,7 @@ impl<'a> ChainedBuffer<'a> {
             let within = at % space;
             let (now, later) = rest.split_at_mut(rest.len().min(space - within));
             match self.parts[at / space] {
-                part if part < 0 => now.fill(0),
+                part if part < 0 => {}
                 part => {
                     let data = &self.buffers.buffer(part)?[self.skip + within..];
                     now.copy_from_slice(&data[..now.len()]);
@@ -90,6 +101,21 @@ impl<'a> ChainedBuffer<'a> {
         Ok(())
     }
 
+    /// Whether every part has a buffer of its own.
+    pub fn is_whole(&self) -> bool {
+        let mut seen = HashSet::new();
+        self.parts.iter().all(|&part| part >= 0 && seen.insert(part))
+    }
+
+    /// The next bytes at or after `offset` that were ever written, up to the end of their buffer.
+    pub fn written_from(&self, offset: usize) -> Option<std::ops::Range<usize>> {
+        let space = self.buffers.buffer_size() - self.skip;
+        let first = offset / space;
+        let found = (first..self.parts.len()).find(|&index| self.parts[index] >= 0)?;
+        let range = offset.max(found * space)..((found + 1) * space).min(self.length);
+        (!range.is_empty()).then_some(range)
+    }
+
     /// All bytes. Costs no more than the file has: bytes of which parts were never written, or
     /// share a buffer, are refused.
     ///
@@ -97,8 +123,7 @@ impl<'a> ChainedBuffer<'a> {
     ///
     /// [`Error::Buffer`].
     pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
-        let mut seen = HashSet::new();
-        if !self.parts.iter().all(|&part| part >= 0 && seen.insert(part)) {
+        if !self.is_whole() {
             return Err(Error::Buffer { buffer: self.first, problem: "parts of it are missing" });
         }
         let mut bytes = vec![0; self.length];
