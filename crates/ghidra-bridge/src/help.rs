@@ -18,7 +18,8 @@ Serve:
 
 Try: ghidra-bridge info /bin/ls";
 
-const COMMANDS: [(Command, &str); 4] = [
+/// The servers, and what each does.
+pub const COMMANDS: [(Command, &str); 4] = [
     (Command::Serve, "Serves a file over WebSocket JSON-RPC and MCP over HTTP."),
     (Command::Ws, "Serves a file over WebSocket JSON-RPC, or connects out with ws_url."),
     (Command::Mcp, "Serves a file over MCP (streamable HTTP)."),

@@ -7,8 +7,10 @@ mod bulk;
 mod c_header;
 mod c_text;
 mod c_types;
+mod connect;
 mod cores;
 mod faults;
+mod generated;
 mod output;
 mod program;
 mod remote;
@@ -71,6 +73,11 @@ enum Verb {
     Types(verbs::types::Arguments),
     /// Run one method once, on a file or on a running server
     Call(verbs::call::Arguments),
+    /// Configure an AI client to ask about a program
+    Connect(connect::Arguments),
+    /// Generate man pages or completions
+    #[command(hide = true)]
+    Generate(generated::Arguments),
 }
 
 /// The names of the verbs.
@@ -91,7 +98,7 @@ pub fn overview() -> String {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
         format!("  {:<12} {about}\n", verb.get_name())
     };
-    command.get_subcommands().map(line).collect()
+    command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(line).collect()
 }
 
 /// The help text of a verb.
@@ -146,6 +153,8 @@ fn dispatch(verb: &Verb, out: &mut Output) -> anyhow::Result<()> {
         Verb::Grep(arguments) => verbs::grep::run(arguments, out),
         Verb::Types(arguments) => verbs::types::run(arguments, out),
         Verb::Call(arguments) => verbs::call::run(arguments, out),
+        Verb::Connect(arguments) => connect::run(arguments, out),
+        Verb::Generate(arguments) => generated::run(arguments, out),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod calls;
+mod connect;
 mod ends;
 mod formats;
 mod keeping;
