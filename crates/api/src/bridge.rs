@@ -13,7 +13,7 @@ use crate::cursor::{CursorKey, Query};
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::{Answer, Handler, Method};
 use crate::projection::{Selection, drop_nulls};
-use crate::registry::registry;
+use crate::registry::{Registry, Surface};
 use crate::schema::check::nearest;
 use crate::unfinished::RunningAnalysis;
 use crate::view::{Edit, View};
@@ -23,6 +23,8 @@ use crate::view::{Edit, View};
 pub struct BridgeOptions {
     /// The session's id, as clients see it.
     pub session_id: String,
+    /// Which methods are served.
+    pub surface: Surface,
     /// Refuse everything that changes the program.
     pub read_only: bool,
     /// When no program is open: how the user can name one. The session is then an
@@ -61,7 +63,7 @@ impl Bridge {
         params: Value,
         cx: &CallContext,
     ) -> Result<Value, BridgeError> {
-        let row = find(method, cx.transport)?;
+        let row = find(self.registry(), method, cx.transport)?;
         let run = AssertUnwindSafe(|| {
             let params = checked(row, params, cx.transport)?;
             self.admit(row)?;
@@ -86,6 +88,12 @@ impl Bridge {
     #[must_use]
     pub fn session_id(&self) -> &str {
         &self.options.session_id
+    }
+
+    /// The methods that are served.
+    #[must_use]
+    pub fn registry(&self) -> &'static Registry {
+        Registry::of(self.options.surface)
     }
 
     /// The name of the open program.
@@ -248,26 +256,32 @@ pub(crate) fn analysis_runs(progress: f32) -> BridgeError {
         .with("progress", f64::from(progress))
 }
 
-fn find(name: &str, transport: Transport) -> Answer<&'static Method> {
+fn find(registry: &'static Registry, name: &str, transport: Transport) -> Answer<&'static Method> {
     if name.trim().is_empty() {
         let message = "the method name is blank; interface.get lists the names";
         return Err(BridgeError::new(ErrorCode::MissingMethod, message).at_method());
     }
-    match registry().find(name) {
+    match registry.find(name) {
         Some(method) if transport == Transport::WebSocket || !method.websocket_only() => Ok(method),
-        _ => Err(unknown(name)),
+        _ => Err(unknown(registry, name)),
     }
 }
 
-fn unknown(name: &str) -> BridgeError {
-    let names = registry().methods().iter().map(Method::name);
+fn unknown(registry: &Registry, name: &str) -> BridgeError {
+    let names = registry.methods().iter().map(Method::name);
     let hint = match nearest(name, names) {
+        _ if is_extended(name) => "start the bridge with extensions=on to have it".to_owned(),
         Some(near) => format!("did you mean {near}?"),
         None => "interface.get lists the methods".to_owned(),
     };
     let shown: String = name.chars().take(64).collect();
     let message = format!("there is no method {shown}; {hint}");
     BridgeError::new(ErrorCode::UnknownMethod, message).at_method()
+}
+
+/// Whether a method is one that surfaces beyond the document have.
+fn is_extended(name: &str) -> bool {
+    Registry::of(Surface::Extensions).find(name).is_some_and(|row| row.since_version().is_some())
 }
 
 /// The parameters, held against the published schema. MCP clients may send nested

@@ -27,10 +27,13 @@ pub use bridge::{Bridge, BridgeOptions};
 pub use context::{CallContext, CancelToken, Transport};
 pub use error::{BridgeError, ErrorCode};
 pub use method::{Effects, Method};
-pub use registry::{Domain, Registry, registry};
+pub use registry::{Domain, Registry, Surface, registry};
 pub use schema::check::nearest;
 pub use schema::text_form::TextForm;
 pub use unfinished::WHILE_ANALYSIS_RUNS;
 
 /// Version of the contract that [`registry`] describes.
 pub const INTERFACE_VERSION: &str = "1.0.0";
+
+/// Version of the contract with its extended methods.
+pub const EXTENDED_VERSION: &str = "1.1.0";

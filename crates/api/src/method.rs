@@ -108,6 +108,7 @@ pub struct Method {
     websocket_only: bool,
     batchable: bool,
     cost: Option<&'static str>,
+    since: Option<&'static str>,
     input: Value,
     output: Value,
     checker: Checker,
@@ -183,6 +184,7 @@ impl Method {
             websocket_only: false,
             batchable,
             cost: None,
+            since: None,
             input,
             output,
             identity: R::IDENTITY,
@@ -237,6 +239,12 @@ impl Method {
         self
     }
 
+    /// Marks a method beyond the document with the version that brought it.
+    pub(crate) fn since(mut self, version: &'static str) -> Method {
+        self.since = Some(version);
+        self
+    }
+
     /// Names the members that an MCP client is answered when it asks for none in particular:
     /// what a model needs to go on, in as few words as that takes.
     pub(crate) fn brief(mut self, members: &'static [&'static str]) -> Method {
@@ -256,6 +264,11 @@ impl Method {
         self.input = input;
         self.output = output;
         self
+    }
+
+    /// Changes the published schema of the result.
+    pub(crate) fn revise_output(&mut self, change: impl FnOnce(&mut Value)) {
+        change(&mut self.output);
     }
 
     /// Files the method under its domain.
@@ -328,6 +341,12 @@ impl Method {
     #[must_use]
     pub fn cost_text(&self) -> Option<&'static str> {
         self.cost
+    }
+
+    /// The version of the contract that brought it; absent for the document's own methods.
+    #[must_use]
+    pub fn since_version(&self) -> Option<&'static str> {
+        self.since
     }
 
     /// True when its replies come in pages.

@@ -1,7 +1,8 @@
-//! All methods in their published order, found by name.
+//! All methods in their published order, found by name: one registry for each surface.
 //!
-//! The registry exists without a program: documents, help and tool lists are
-//! made from it alone.
+//! A registry exists without a program: documents, help and tool lists are
+//! made from it alone. Which surface is served is decided at the start; what answers about
+//! methods asks the registry in hand.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -9,7 +10,7 @@ use std::sync::OnceLock;
 use crate::method::Method;
 use crate::methods;
 
-/// One of the fourteen families of methods; each is one MCP tool.
+/// One family of methods; each is one MCP tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain {
     /// Its name, without prefix.
@@ -18,34 +19,75 @@ pub struct Domain {
     pub text: &'static str,
 }
 
-/// Every method of the contract.
+/// Which methods are served. Each surface holds all of those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Surface {
+    /// The document's methods, exactly as it describes them.
+    #[default]
+    Document,
+    /// Also the extended methods that ask one program.
+    Extensions,
+    /// Also those that open and close programs.
+    Workspace,
+}
+
+/// Every method of a surface.
 pub struct Registry {
+    surface: Surface,
     methods: Vec<Method>,
     index: HashMap<&'static str, usize>,
 }
 
-/// The one registry.
+/// The registry of the document's surface.
 #[must_use]
 pub fn registry() -> &'static Registry {
-    static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(Registry::build)
+    Registry::of(Surface::Document)
 }
 
 impl Registry {
-    fn build() -> Registry {
+    /// The registry of a surface; made when it is first asked for.
+    #[must_use]
+    pub fn of(surface: Surface) -> &'static Registry {
+        static DOCUMENT: OnceLock<Registry> = OnceLock::new();
+        static EXTENSIONS: OnceLock<Registry> = OnceLock::new();
+        static WORKSPACE: OnceLock<Registry> = OnceLock::new();
+        let registry = match surface {
+            Surface::Document => &DOCUMENT,
+            Surface::Extensions => &EXTENSIONS,
+            Surface::Workspace => &WORKSPACE,
+        };
+        registry.get_or_init(|| Registry::build(surface))
+    }
+
+    fn build(surface: Surface) -> Registry {
         let mut methods = Vec::new();
-        for (domain, rows) in methods::GROUPS {
+        for (domain, rows) in methods::groups(surface) {
             for method in rows() {
                 let operation = operation(domain, method.name());
                 methods.push(method.filed(domain, operation));
             }
         }
-        methods::finish(&mut methods);
+        methods::finish(surface, &mut methods);
         let mut index = HashMap::new();
         for (position, method) in methods.iter().enumerate() {
             index.insert(method.static_name(), position);
         }
-        Registry { methods, index }
+        Registry { surface, methods, index }
+    }
+
+    /// Which methods these are.
+    #[must_use]
+    pub fn surface(&self) -> Surface {
+        self.surface
+    }
+
+    /// The version of the contract that this surface is published as.
+    #[must_use]
+    pub fn interface_version(&self) -> &'static str {
+        match self.surface {
+            Surface::Document => crate::INTERFACE_VERSION,
+            Surface::Extensions | Surface::Workspace => crate::EXTENDED_VERSION,
+        }
     }
 
     /// All methods in their published order.
@@ -63,7 +105,7 @@ impl Registry {
     /// The domains in their published order.
     #[must_use]
     pub fn domains(&self) -> Vec<Domain> {
-        methods::DOMAINS.iter().map(|&(name, text)| Domain { name, text }).collect()
+        methods::domains(self.surface).map(|(name, text)| Domain { name, text }).collect()
     }
 
     /// The methods of one domain that MCP offers, in order.

@@ -107,7 +107,7 @@ impl Bridge {
         if !self.analysis_runs() {
             return None;
         }
-        let method = crate::registry().find(method)?;
+        let method = self.registry().find(method)?;
         let params = crate::bridge::checked(method, params.clone(), cx.transport).ok()?;
         deadline(method, &params, cx)
     }

@@ -105,6 +105,7 @@ fn options(config: &Config, session: &Session, no_program: Option<String>) -> Br
     let default = if name.is_empty() { "ghidra-bridge".to_owned() } else { name };
     BridgeOptions {
         session_id: config.session_id.clone().unwrap_or(default),
+        surface: config.surface,
         read_only: config.read_only,
         no_program,
     }

@@ -205,6 +205,8 @@ pub struct Config {
     pub token: Option<Token>,
     /// Name of the session; by default the program's.
     pub session_id: Option<String>,
+    /// Which methods are served.
+    pub surface: api::Surface,
     /// How the tools are presented.
     pub tools: ToolStyle,
     /// Refuse every change.

@@ -26,8 +26,8 @@ impl Service {
     /// Puts a program behind the rules of a configuration.
     pub fn new(bridge: Arc<Bridge>, config: &Config, log: RequestLog, stop: Stop) -> Arc<Service> {
         Arc::new(Service {
+            catalog: Catalog::new(bridge.registry(), config.tools.clone(), config.read_only),
             bridge,
-            catalog: Catalog::new(config.tools.clone(), config.read_only),
             token: config.token.clone(),
             limits: config.limits,
             log,
@@ -60,6 +60,6 @@ impl Service {
 
     /// Whether a method may change anything, the session included.
     pub(crate) fn changes_something(&self, method: &str) -> bool {
-        api::registry().find(method).is_some_and(|method| !method.effects().read_only)
+        self.bridge.registry().find(method).is_some_and(|method| !method.effects().read_only)
     }
 }

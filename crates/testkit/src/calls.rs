@@ -1,8 +1,9 @@
 //! Recorded calls: files of requests with what must come back, replayed against a bridge.
 //!
 //! A file is one JSON object: `about` (a sentence), `program` (a fixture), `arguments` (further
-//! `key=value` words) and `calls`, which run in order against a fresh bridge. A call has a
-//! `method`, its `params`, and either `result` or `error`:
+//! `key=value` words) and `calls`, which run in order against a fresh bridge; one with
+//! `extensions=on` when any of them is an extended method. A call has a `method`, its `params`,
+//! and either `result` or `error`:
 //!
 //! * Members that an expected object does not name may be anything; lists must be as long as
 //!   expected. A `*` in an expected text stands for any text.

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::yaml;
-use crate::INTERFACE_VERSION;
 use crate::method::Method;
 use crate::registry::Registry;
 
@@ -30,7 +29,7 @@ pub fn asyncapi(registry: &Registry) -> String {
         "asyncapi": "3.0.0",
         "info": {
             "title": "Ghidra Bridge",
-            "version": INTERFACE_VERSION,
+            "version": registry.interface_version(),
             "description": "JSON-RPC 2.0 over one WebSocket. Every request gets one reply.",
         },
         "channels": { "agent": { "address": "/ws/agent", "messages": names } },

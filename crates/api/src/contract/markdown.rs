@@ -7,10 +7,9 @@ use program::SymbolKind;
 use serde_json::{Map, Value};
 
 use super::members::{Types, table};
-use crate::INTERFACE_VERSION;
 use crate::error::ErrorCode;
 use crate::method::Method;
-use crate::registry::Registry;
+use crate::registry::{Registry, Surface};
 
 /// A call that is known to work, by the method's name.
 pub type Examples = BTreeMap<String, Example>;
@@ -45,25 +44,60 @@ errors.
   came.
 ";
 
+const EXTENDED_INTRODUCTION: &str = "\
+Generated from the types of the `api` crate; `cargo xtask codegen` writes it again.
+
+These methods are served with `extensions=on`, beside those of [api.md](api.md), whose rules hold
+for them as well: closed objects, addresses, projections, pages, errors. Each domain is one more MCP
+tool. `interface.get` then answers this version, and `since` in the row of each of these methods;
+without `extensions=on` nothing of them is seen.
+";
+
 /// The document as Markdown, with an example for each method that has one.
 #[must_use]
 pub fn markdown(registry: &Registry, examples: &Examples) -> String {
-    let mut out = format!("# Methods\n\nInterface version {INTERFACE_VERSION}.\n{INTRODUCTION}");
-    overview(registry, &mut out);
-    let mut types = Types::default();
-    for domain in registry.domains() {
-        let _ = write!(out, "\n## {}\n\n{}\n", domain.name, domain.text);
-        for method in registry.methods().iter().filter(|m| m.domain() == domain.name) {
-            describe(method, &mut types, &mut out);
-            if let Some(example) = examples.get(method.name()) {
-                show(method.name(), example, &mut out);
-            }
-        }
-    }
-    types.describe(&mut out);
+    let version = registry.interface_version();
+    let mut out = format!("# Methods\n\nInterface version {version}.\n{INTRODUCTION}");
+    sections(registry, examples, |_| true, &mut out);
     words(&mut out);
     errors(&mut out);
     out
+}
+
+/// The extended methods as Markdown, in the same form as the others.
+#[must_use]
+pub fn extensions(examples: &Examples) -> String {
+    let registry = Registry::of(Surface::Workspace);
+    let version = registry.interface_version();
+    let mut out =
+        format!("# Extended methods\n\nInterface version {version}.\n{EXTENDED_INTRODUCTION}");
+    sections(registry, examples, |method| method.since_version().is_some(), &mut out);
+    out
+}
+
+/// The methods that are wanted: a table of all, then each under its domain, then their types.
+fn sections(
+    registry: &Registry,
+    examples: &Examples,
+    wanted: impl Fn(&Method) -> bool,
+    out: &mut String,
+) {
+    let methods: Vec<&Method> = registry.methods().iter().filter(|method| wanted(method)).collect();
+    overview(&methods, out);
+    let mut types = Types::default();
+    for domain in registry.domains() {
+        let rows = methods.iter().filter(|method| method.domain() == domain.name);
+        for (index, method) in rows.enumerate() {
+            if index == 0 {
+                let _ = write!(out, "\n## {}\n\n{}\n", domain.name, domain.text);
+            }
+            describe(method, &mut types, out);
+            if let Some(example) = examples.get(method.name()) {
+                show(method.name(), example, out);
+            }
+        }
+    }
+    types.describe(out);
 }
 
 /// A call as it goes over a WebSocket, without its envelope.
@@ -92,9 +126,9 @@ fn words(out: &mut String) {
     );
 }
 
-fn overview(registry: &Registry, out: &mut String) {
+fn overview(methods: &[&Method], out: &mut String) {
     out.push_str("\n| method | MCP operation | effect |\n|---|---|---|\n");
-    for method in registry.methods() {
+    for method in methods {
         let name = method.name();
         let anchor = name.replace('.', "");
         let operation = match method.websocket_only() {
@@ -120,6 +154,9 @@ fn describe(method: &Method, types: &mut Types, out: &mut String) {
         facts.push("not in a batch".to_owned());
     }
     let _ = writeln!(out, "- Effect: {}.", facts.join(", "));
+    if let Some(since) = method.since_version() {
+        let _ = writeln!(out, "- Since {since}.");
+    }
     if let Some(cost) = method.cost_text() {
         let _ = writeln!(out, "- Cost: {cost}");
     }

@@ -10,4 +10,4 @@ mod members;
 mod yaml;
 
 pub use asyncapi::asyncapi;
-pub use markdown::{Example, Examples, markdown};
+pub use markdown::{Example, Examples, extensions, markdown};

@@ -11,7 +11,7 @@ use crate::bridge::{Bridge, State, checked, marked};
 use crate::context::{CallContext, Transport};
 use crate::error::{BridgeError, ErrorCode};
 use crate::method::{Answer, Effects, Handler, Method};
-use crate::registry::registry;
+use crate::registry::Registry;
 use crate::shapes::{Reply, Request};
 use crate::unfinished::RunningAnalysis;
 
@@ -32,7 +32,7 @@ pub(super) fn methods() -> Vec<Method> {
 }
 
 fn execute(bridge: &Bridge, cx: &CallContext, request: BatchRequest) -> Answer<BatchReply> {
-    let (items, mode) = prevalidate(request.0, cx.transport)?;
+    let (items, mode) = prevalidate(bridge.registry(), request.0, cx.transport)?;
     let writes = items.iter().any(|item| !item.method.effects().read_only);
     for item in &items {
         bridge.admit(item.method)?;
@@ -135,7 +135,11 @@ impl Violations {
 }
 
 /// Checks the whole list before anything runs, and collects every fault.
-fn prevalidate(params: Value, transport: Transport) -> Answer<(Vec<Item>, TransactionMode)> {
+fn prevalidate(
+    registry: &'static Registry,
+    params: Value,
+    transport: Transport,
+) -> Answer<(Vec<Item>, TransactionMode)> {
     let mut faults = Violations::default();
     let Value::Object(mut members) = params else {
         let message = "this must be an object";
@@ -151,7 +155,7 @@ fn prevalidate(params: Value, transport: Transport) -> Answer<(Vec<Item>, Transa
         );
     }
     let items = match items {
-        Some(Value::Array(items)) => checked_items(items, transport, &mut faults),
+        Some(Value::Array(items)) => checked_items(registry, items, transport, &mut faults),
         Some(_) => {
             faults.add("/items", ErrorCode::InvalidType, "items must be an array");
             Vec::new()
@@ -192,7 +196,12 @@ fn mode(value: Option<Value>, faults: &mut Violations) -> TransactionMode {
     }
 }
 
-fn checked_items(items: Vec<Value>, transport: Transport, faults: &mut Violations) -> Vec<Item> {
+fn checked_items(
+    registry: &'static Registry,
+    items: Vec<Value>,
+    transport: Transport,
+    faults: &mut Violations,
+) -> Vec<Item> {
     if items.is_empty() || items.len() > MAX_ITEMS {
         let message = format!("a batch has 1 to {MAX_ITEMS} items, not {}", items.len());
         faults.add("/items", ErrorCode::InvalidCount, message);
@@ -204,20 +213,28 @@ fn checked_items(items: Vec<Value>, transport: Transport, faults: &mut Violation
             faults.add(&at, ErrorCode::InvalidType, "an item must be an object");
             return None;
         };
-        checked_item(&at, members, transport, &mut seen, faults)
+        let found = Found { registry, at: &at, transport };
+        checked_item(&found, members, &mut seen, faults)
     };
     items.into_iter().take(MAX_ITEMS).enumerate().filter_map(one).collect()
 }
 
-fn checked_item(
-    at: &str,
-    mut members: Map<String, Value>,
+/// Where an item stands, and what may stand there.
+struct Found<'a> {
+    registry: &'static Registry,
+    at: &'a str,
     transport: Transport,
+}
+
+fn checked_item(
+    found: &Found<'_>,
+    mut members: Map<String, Value>,
     seen: &mut HashSet<String>,
     faults: &mut Violations,
 ) -> Option<Item> {
+    let Found { registry, at, transport } = *found;
     let id = item_id(at, members.shift_remove("id"), seen, faults);
-    let method = item_method(at, members.shift_remove("method"), faults);
+    let method = item_method(registry, at, members.shift_remove("method"), faults);
     let arguments = match members.shift_remove("arguments") {
         Some(arguments @ Value::Object(_)) => Some(arguments),
         Some(Value::String(text)) if transport == Transport::Mcp => {
@@ -278,14 +295,19 @@ fn item_id(
     }
 }
 
-fn item_method(at: &str, name: Option<Value>, faults: &mut Violations) -> Option<&'static Method> {
+fn item_method(
+    registry: &'static Registry,
+    at: &str,
+    name: Option<Value>,
+    faults: &mut Violations,
+) -> Option<&'static Method> {
     let target = format!("{at}/method");
     match name {
         Some(Value::String(name)) => {
             // A tool's operation is as good a name: `listing.instruction.list`.
             let by_operation =
-                || name.split_once('.').and_then(|(tool, op)| registry().operation(tool, op));
-            let found = registry().find(&name).or_else(by_operation);
+                || name.split_once('.').and_then(|(tool, op)| registry.operation(tool, op));
+            let found = registry.find(&name).or_else(by_operation);
             let found = found.filter(|method| method.batchable());
             if found.is_none() {
                 let shown: String = name.chars().take(64).collect();

@@ -4,11 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::INTERFACE_VERSION;
 use crate::bridge::Bridge;
 use crate::context::CallContext;
 use crate::method::{Answer, Effects, Method};
-use crate::registry::registry;
+use crate::registry::Surface;
 use crate::shapes::{GetOnly, Nothing, Reply};
 use crate::view::View;
 
@@ -34,9 +33,29 @@ pub(super) fn methods() -> Vec<Method> {
     ]
 }
 
-fn interface_get(_view: &View<'_>, _request: Nothing) -> Answer<Interface> {
-    let methods = registry().methods().iter().map(MethodRow::of).collect();
-    Ok(Interface { interface_version: INTERFACE_VERSION, methods })
+/// Publishes how many methods the surface has, and leaves out of the document's what only
+/// extended methods have.
+pub(super) fn describe(surface: Surface, methods: &mut [Method]) {
+    let count = methods.len();
+    let Some(row) = methods.iter_mut().find(|method| method.name() == "interface.get") else {
+        return;
+    };
+    row.revise_output(|output| {
+        let Some(list) = output.pointer_mut("/properties/methods") else { return };
+        list["minItems"] = count.into();
+        list["maxItems"] = count.into();
+        if let (Surface::Document, Some(Value::Object(members))) =
+            (surface, list.pointer_mut("/items/properties"))
+        {
+            members.shift_remove("since");
+        }
+    });
+}
+
+fn interface_get(view: &View<'_>, _request: Nothing) -> Answer<Interface> {
+    let registry = view.bridge.registry();
+    let methods = registry.methods().iter().map(MethodRow::of).collect();
+    Ok(Interface { interface_version: registry.interface_version(), methods })
 }
 
 fn session_get(view: &View<'_>, _request: GetOnly) -> Answer<Session> {
@@ -59,7 +78,7 @@ struct Interface {
     #[schemars(length(min = 1))]
     interface_version: &'static str,
     /// Every method, in published order.
-    #[schemars(length(min = 56, max = 56))]
+    #[schemars(length(min = 1, max = 1))] // the count is put in for each surface
     methods: Vec<MethodRow>,
 }
 
@@ -82,6 +101,9 @@ struct MethodRow {
     output_schema: Map<String, Value>,
     /// The six effect flags.
     effects: Map<String, Value>,
+    /// The version that brought it, for methods beyond the document.
+    #[schemars(length(min = 1))]
+    since: Option<&'static str>,
 }
 
 impl MethodRow {
@@ -92,6 +114,7 @@ impl MethodRow {
             input_schema: object(method.input_schema().clone()),
             output_schema: object(method.output_schema().clone()),
             effects: method.effects().to_json(),
+            since: method.since_version(),
         }
     }
 }

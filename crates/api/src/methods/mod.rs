@@ -15,14 +15,16 @@ mod global_variable;
 mod listing;
 mod memory;
 mod name;
+mod number;
 mod program;
 mod reference;
 mod symbol;
 
 use crate::method::Method;
+use crate::registry::Surface;
 
-/// Name and purpose of each domain, in published order.
-pub(crate) const DOMAINS: &[(&str, &str)] = &[
+/// Name and purpose of each domain of the document, in published order.
+const DOMAINS: &[(&str, &str)] = &[
     ("bridge", "The session: who serves which program, and how to end it."),
     ("program", "The open program as a whole: identity, format, bounds, language, saving."),
     ("address", "Address spaces, and what lies at an address."),
@@ -49,7 +51,7 @@ type Rows = fn() -> Vec<Method>;
 
 /// The domain of each group of rows, in published order; the listing comes in two groups
 /// because global variables stand between its nouns.
-pub(crate) const GROUPS: &[(&str, Rows)] = &[
+const GROUPS: &[(&str, Rows)] = &[
     ("bridge", bridge::methods),
     ("program", program::methods),
     ("address", address::methods),
@@ -68,7 +70,35 @@ pub(crate) const GROUPS: &[(&str, Rows)] = &[
     ("batch", batch::methods),
 ];
 
+/// A domain beyond the document: its name, its purpose, the first surface that shows it, and its
+/// rows, each of which says since when it is there.
+type Extension = (&'static str, &'static str, Surface, Rows);
+
+/// The domains beyond the document, in published order.
+const EXTENSIONS: &[Extension] = &[(
+    "number",
+    "Numbers in all their forms, without a calculator.",
+    Surface::Extensions,
+    number::methods,
+)];
+
+fn extensions(surface: Surface) -> impl Iterator<Item = &'static Extension> {
+    EXTENSIONS.iter().filter(move |(_, _, first, _)| *first <= surface)
+}
+
+/// The groups of rows that a surface shows, in published order.
+pub(crate) fn groups(surface: Surface) -> impl Iterator<Item = (&'static str, Rows)> {
+    let extended = extensions(surface).map(|&(domain, _, _, rows)| (domain, rows));
+    GROUPS.iter().copied().chain(extended)
+}
+
+/// Name and purpose of the domains that a surface shows, in published order.
+pub(crate) fn domains(surface: Surface) -> impl Iterator<Item = (&'static str, &'static str)> {
+    DOMAINS.iter().copied().chain(extensions(surface).map(|&(name, text, ..)| (name, text)))
+}
+
 /// Completes the rows whose schemas speak of the other rows.
-pub(crate) fn finish(methods: &mut Vec<Method>) {
+pub(crate) fn finish(surface: Surface, methods: &mut Vec<Method>) {
     batch::describe(methods);
+    bridge::describe(surface, methods);
 }

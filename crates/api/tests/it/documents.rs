@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use api::contract::{Example, Examples};
-use api::registry;
+use api::{Registry, Surface, registry};
 use testkit::calls::{Call, recordings};
 
 #[test]
@@ -14,12 +14,22 @@ fn api_md_is_up_to_date() {
 }
 
 #[test]
+fn extensions_md_is_up_to_date() {
+    hold("extensions.md", &api::contract::extensions(&examples()));
+}
+
+#[test]
 fn every_method_has_an_example_and_no_row_stands_twice() {
     let examples = examples();
-    for method in registry().methods() {
+    for method in Registry::of(Surface::Extensions).methods() {
         assert!(examples.contains_key(method.name()), "{} has none", method.name());
     }
     let document = api::contract::markdown(registry(), &examples);
+    no_row_stands_twice(&document);
+    no_row_stands_twice(&api::contract::extensions(&examples));
+}
+
+fn no_row_stands_twice(document: &str) {
     for section in document.split("\n### ") {
         // Both tables of a method may have a member of one name.
         for table in section.split("\n\n") {

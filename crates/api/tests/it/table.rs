@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use api::{Method, registry};
+use api::{Method, Registry, Surface, registry};
 use serde_json::Value;
 
 #[test]
@@ -63,9 +63,16 @@ fn operations_drop_the_noun_of_their_domain() {
 
 #[test]
 fn rows_are_well_formed() {
-    for method in registry().methods() {
+    for method in Registry::of(Surface::Workspace).methods() {
         let name = method.name();
-        assert_eq!(name.split('.').count(), 2, "{name} is noun.verb");
+        // An extended method of a noun that the document has too stands behind its domain.
+        let parts = match (name.split_once('.'), method.since_version()) {
+            (Some((domain, rest)), Some(_)) if domain == method.domain() && rest.contains('.') => {
+                rest
+            }
+            _ => name,
+        };
+        assert_eq!(parts.split('.').count(), 2, "{name} is noun.verb");
         assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c == '.'), "{name}");
         assert!(method.description().ends_with('.'), "the text of {name} is a sentence");
         let effects = method.effects();
@@ -100,7 +107,7 @@ fn forty_eight_old_and_three_new_methods_may_stand_in_a_batch() {
 
 #[test]
 fn every_schema_is_closed_and_speaks_the_dialect() {
-    for method in registry().methods() {
+    for method in Registry::of(Surface::Workspace).methods() {
         for schema in [method.input_schema(), method.output_schema()] {
             assert_eq!(schema["type"], "object", "{}", method.name());
             walk(schema, method.name());
@@ -190,4 +197,72 @@ fn exists(schema: &Value, path: &str) -> bool {
         (Some(inner), Some(rest)) => exists(inner, rest),
         (None, _) => false,
     }
+}
+
+const SURFACES: [Surface; 3] = [Surface::Document, Surface::Extensions, Surface::Workspace];
+
+#[test]
+fn each_surface_holds_those_before_it() {
+    for pair in SURFACES.windows(2) {
+        let [smaller, larger] = pair else { panic!("two") };
+        let larger = Registry::of(*larger);
+        for method in Registry::of(*smaller).methods() {
+            let same = larger.find(method.name()).expect("is there as well");
+            assert_eq!(same.since_version(), method.since_version());
+            assert_eq!(same.effects(), method.effects());
+            // These two speak of the other methods.
+            if !matches!(method.name(), "interface.get" | "batch.execute") {
+                assert_eq!(same.input_schema(), method.input_schema());
+                assert_eq!(same.output_schema(), method.output_schema());
+            }
+        }
+    }
+    let document: HashSet<&str> = registry().methods().iter().map(Method::name).collect();
+    for surface in SURFACES {
+        let registry = Registry::of(surface);
+        for method in registry.methods() {
+            let extended = !document.contains(method.name());
+            assert_eq!(method.since_version().is_some(), extended, "{}", method.name());
+        }
+        let domains = registry.domains();
+        let names: HashSet<&str> = domains.iter().map(|domain| domain.name).collect();
+        assert_eq!(names.len(), domains.len(), "a domain stands twice");
+        let mut operations = HashSet::new();
+        for method in registry.methods() {
+            assert!(names.contains(method.domain()), "{}", method.name());
+            let own = operations.insert((method.domain(), method.operation()));
+            assert!(own || method.websocket_only(), "{} twice", method.operation());
+        }
+    }
+}
+
+#[test]
+fn the_documents_surface_shows_nothing_of_the_others() {
+    let of = |surface| Registry::of(surface).find("interface.get").expect("a method");
+    let document = of(Surface::Document).output_schema();
+    let extended = of(Surface::Extensions).output_schema();
+    let since = "/properties/methods/items/properties/since";
+    assert!(document.pointer(since).is_none() && extended.pointer(since).is_some());
+    for surface in SURFACES {
+        let count = Registry::of(surface).methods().len();
+        let list = &of(surface).output_schema()["properties"]["methods"];
+        assert_eq!((&list["minItems"], &list["maxItems"]), (&count.into(), &count.into()));
+    }
+    assert_eq!(registry().interface_version(), "1.0.0");
+    assert_eq!(Registry::of(Surface::Extensions).interface_version(), "1.1.0");
+}
+
+#[test]
+fn a_batch_may_hold_extended_methods_where_they_are_served() {
+    let alternatives = |surface| {
+        let batch = Registry::of(surface).find("batch.execute").expect("a method");
+        let items = batch.input_schema().pointer("/properties/items/items/oneOf");
+        items.and_then(Value::as_array).expect("alternatives").len()
+    };
+    for surface in SURFACES {
+        let methods = Registry::of(surface).methods();
+        let batchable = methods.iter().filter(|method| method.batchable()).count();
+        assert_eq!(alternatives(surface), batchable);
+    }
+    assert!(alternatives(Surface::Extensions) > alternatives(Surface::Document));
 }

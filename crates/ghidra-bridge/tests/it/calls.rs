@@ -2,7 +2,7 @@
 //! says and fits the schema that its method publishes.
 
 use crate::world::program;
-use api::{ErrorCode, registry};
+use api::{ErrorCode, Registry, Surface};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, HashMap};
 use testkit::bridge::Bridge;
@@ -40,7 +40,8 @@ fn every_method_has_a_good_call_and_every_code_a_bad_one() {
     let good = calls.iter().filter(|call| call.result.is_some()).map(|call| call.method.as_str());
     let bad = calls.iter().filter_map(|call| Some(call.error.as_ref()?.code.as_str()));
     let (good, bad): (BTreeSet<&str>, BTreeSet<&str>) = (good.collect(), bad.collect());
-    let methods: BTreeSet<&str> = registry().methods().iter().map(|method| method.name()).collect();
+    let registry = Registry::of(Surface::Extensions);
+    let methods: BTreeSet<&str> = registry.methods().iter().map(|method| method.name()).collect();
     let without: Vec<&&str> = methods.difference(&good).collect();
     assert!(without.is_empty(), "methods without a good call: {without:?}");
     let codes: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
@@ -138,6 +139,11 @@ impl Peer {
         let mut arguments: Vec<&str> = recording.arguments.iter().map(String::as_str).collect();
         if !arguments.iter().any(|argument| argument.starts_with("analysis=")) {
             arguments.push("analysis=wait");
+        }
+        // Files about extended methods need not ask for them.
+        let extended = recording.calls.iter().any(|call| is_extended(&call.method));
+        if extended && !arguments.iter().any(|argument| argument.starts_with("extensions=")) {
+            arguments.push("extensions=on");
         }
         let folder = tempfile::tempdir()?;
         let project = format!("project={}", folder.path().join("project").display());
@@ -255,6 +261,11 @@ fn checked(
             .map_err(|fault| anyhow::anyhow!("{fault}: {result}"))?;
     }
     Ok(outcome)
+}
+
+fn is_extended(method: &str) -> bool {
+    let found = Registry::of(Surface::Extensions).find(method);
+    found.is_some_and(|method| method.since_version().is_some())
 }
 
 /// The file that a recording is about. These tests themselves are the largest program at hand:

@@ -63,6 +63,11 @@ pub(super) fn config(command: Command, words: &Words, secret: Option<String>) ->
         outbound,
         token,
         session_id,
+        surface: choice(
+            words,
+            "extensions",
+            &[("off", api::Surface::Document), ("on", api::Surface::Extensions)],
+        )?,
         tools: tools(words)?,
         read_only: choice(words, "read_only", &[("false", false), ("true", true)])?,
         log: match words.get("log") {

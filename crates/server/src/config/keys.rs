@@ -82,6 +82,12 @@ pub const KEYS: &[Key] = &[
     ),
     key("token_file", "FILE", SOCKETS, "File that holds the token."),
     key("session_id", "TEXT", ALL, "Name of the session (default: the program's name)."),
+    key(
+        "extensions",
+        "off|on",
+        ALL,
+        "Serve the extended methods as well, which docs/extensions.md describes (default off).",
+    ),
     key("tool_prefix", "TEXT", TOOLS, "Prefix of the MCP tool names (default ghidra)."),
     key(
         "tool_names",

@@ -28,6 +28,8 @@ fn defaults() {
     assert!(config.token.is_none() && config.session_id.is_none() && !config.read_only);
     assert_eq!((config.log, config.limits), (LogTarget::Off, Limits::default()));
 
+    assert_eq!(config.surface, api::Surface::Document);
+
     let config = read(Command::Ws, &["f"]).expect("ws");
     assert_eq!(config.websocket, endpoint("127.0.0.1", 8765, "/ws/agent"));
     assert!(config.mcp.is_none());
@@ -90,6 +92,7 @@ fn values_are_read() {
             "session_id=s",
             "tool_names=underscore",
             "tool_schemas=full",
+            "extensions=on",
             "analysis=off",
             "language=x86:LE:64:default",
             "base=0x400000",
@@ -109,6 +112,7 @@ fn values_are_read() {
     assert_eq!(config.session_id.as_deref(), Some("s"));
     assert_eq!(config.tools.names, ToolNames::Underscore);
     assert_eq!(config.tools.schemas, ToolSchemas::Full);
+    assert_eq!(config.surface, api::Surface::Extensions);
     assert_eq!(config.opening.analysis, AnalysisMode::Off);
     assert_eq!(config.opening.base, Some(0x40_0000));
     assert_eq!(config.opening.loader, LoaderChoice::Raw);
@@ -190,6 +194,7 @@ fn mistakes_are_named() {
         (Mcp, &["f", &long], "tool_prefix must be"),
         (Mcp, &["f", "tool_names=x"], "tool_names must be dotted or underscore"),
         (Mcp, &["f", "tool_schemas=x"], "tool_schemas must be compact or full"),
+        (Mcp, &["f", "extensions=x"], "extensions must be off or on"),
         (Mcp, &["f", "analysis=x"], "analysis must be background or wait or off"),
         (Mcp, &["f", "loader=x"], "loader must be auto"),
         (Mcp, &["f", "base=xyz"], "base must be a hexadecimal"),

@@ -105,6 +105,9 @@ pub(super) fn entry(catalog: &Catalog, method: &Method) -> Map<String, Value> {
     entry.insert("inputSchema".into(), method.input_schema().clone());
     entry.insert("outputSchema".into(), method.output_schema().clone());
     entry.insert("effects".into(), Value::Object(method.effects().to_json()));
+    if let Some(since) = method.since_version() {
+        entry.insert("since".into(), since.into());
+    }
     if let Some(brief) = method.brief_members() {
         let identity = method.identity().iter().filter(|name| !brief.contains(*name));
         let fields: Vec<&str> = identity.chain(brief).copied().collect();

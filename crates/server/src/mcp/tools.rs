@@ -2,7 +2,7 @@
 
 use super::{compact, help, schema, signature, text};
 use crate::config::{ToolNames, ToolSchemas, ToolStyle};
-use api::{Bridge, BridgeError, CallContext, Domain, ErrorCode, Method};
+use api::{Bridge, BridgeError, CallContext, Domain, ErrorCode, Method, Registry};
 use mcp::Failure;
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
@@ -29,6 +29,7 @@ impl Answered {
 
 /// The tools as they are presented to clients.
 pub struct Catalog {
+    registry: &'static Registry,
     style: ToolStyle,
     read_only: bool,
     domains: Vec<Domain>,
@@ -38,17 +39,18 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Builds the list from the registry.
-    pub(crate) fn new(style: ToolStyle, read_only: bool) -> Catalog {
+    /// Builds the list from a registry.
+    pub(crate) fn new(registry: &'static Registry, style: ToolStyle, read_only: bool) -> Catalog {
         let mut catalog = Catalog {
+            registry,
             style,
             read_only,
-            domains: api::registry().domains(),
+            domains: registry.domains(),
             list: Value::Null,
             contract: OnceLock::new(),
             instructions: String::new(),
         };
-        catalog.domains.retain(|domain| served(domain.name, read_only).next().is_some());
+        catalog.domains.retain(|domain| served(registry, domain.name, read_only).next().is_some());
         let mut tools = vec![catalog.help_tool()];
         tools.extend(catalog.domains.iter().map(|domain| catalog.domain_tool(domain)));
         catalog.list = Value::Array(tools);
@@ -87,7 +89,7 @@ impl Catalog {
 
     /// The operations of a domain that are listed.
     pub(super) fn operations(&self, domain: &str) -> impl Iterator<Item = &'static Method> {
-        served(domain, self.read_only)
+        served(self.registry, domain, self.read_only)
     }
 
     /// Finds a domain by its tool's full name, in either spelling, or by itself.
@@ -106,7 +108,7 @@ impl Catalog {
         let method = self
             .without_prefix(name)
             .zip(operation)
-            .and_then(|(domain, operation)| api::registry().operation(domain, operation));
+            .and_then(|(domain, operation)| self.registry.operation(domain, operation));
         method.is_some_and(|method| !method.effects().read_only)
     }
 
@@ -117,7 +119,7 @@ impl Catalog {
         arguments: &Map<String, Value>,
     ) -> Option<(&'static str, Value)> {
         let operation = arguments.get("operation")?.as_str()?;
-        let method = api::registry().operation(self.without_prefix(name)?, operation)?;
+        let method = self.registry.operation(self.without_prefix(name)?, operation)?;
         let params = object(arguments.get("params").cloned()).ok()?;
         let asks = params.contains_key("scan") || params.contains_key("wait_ms");
         asks.then(|| (method.name(), Value::Object(params)))
@@ -136,7 +138,7 @@ impl Catalog {
             return Ok(help::answer(self, &arguments).map_err(|error| error.to_json()));
         }
         let known =
-            tool.and_then(|tool| api::registry().domains().into_iter().find(|d| d.name == tool));
+            tool.and_then(|tool| self.registry.domains().into_iter().find(|d| d.name == tool));
         let Some(domain) = known else {
             return Err(Failure::invalid_params(format!(
                 "There is no tool {}; tools/list names them.",
@@ -190,7 +192,7 @@ impl Catalog {
                 Err(at(ErrorCode::MissingField, message, "/operation"))
             }
             // A hidden write is still found, so that the bridge says why it refuses.
-            Some(Value::String(text)) => api::registry().operation(domain, text).ok_or_else(|| {
+            Some(Value::String(text)) => self.registry.operation(domain, text).ok_or_else(|| {
                 let message =
                     format!("there is no operation {}; use one of {}", help::shown(text), names());
                 at(ErrorCode::InvalidEnum, message, "/operation")
@@ -270,7 +272,7 @@ impl Catalog {
                 .collect();
             let contract = json!({
                 "protocol_version": mcp::Version::V2026_07_28.as_str(),
-                "interface_version": api::INTERFACE_VERSION,
+                "interface_version": self.registry.interface_version(),
                 "tools": self.list,
                 "operations": operations,
             });
@@ -280,8 +282,12 @@ impl Catalog {
     }
 }
 
-fn served(domain: &str, read_only: bool) -> impl Iterator<Item = &'static Method> {
-    api::registry()
+fn served(
+    registry: &'static Registry,
+    domain: &str,
+    read_only: bool,
+) -> impl Iterator<Item = &'static Method> {
+    registry
         .methods()
         .iter()
         .filter(move |method| method.domain() == domain && !method.websocket_only())

@@ -4,17 +4,34 @@ use super::*;
 
 /// What a list may weigh: every model pays for it before its first call.
 const BUDGET: usize = 20_000;
+/// What it may weigh with everything beyond the document: under 12,000 tokens.
+const EXTENDED_BUDGET: usize = 36_000;
 
 fn style(names: ToolNames, schemas: ToolSchemas) -> ToolStyle {
     ToolStyle { prefix: "ghidra".into(), names, schemas }
 }
 
 fn catalog(schemas: ToolSchemas) -> Catalog {
-    Catalog::new(style(ToolNames::Dotted, schemas), false)
+    Catalog::new(api::registry(), style(ToolNames::Dotted, schemas), false)
 }
 
 fn both() -> [Catalog; 2] {
     [catalog(ToolSchemas::Compact), catalog(ToolSchemas::Full)]
+}
+
+fn extended(schemas: ToolSchemas) -> Catalog {
+    let registry = Registry::of(api::Surface::Workspace);
+    Catalog::new(registry, style(ToolNames::Dotted, schemas), false)
+}
+
+/// Both forms of the document's surface, and of everything.
+fn all() -> [Catalog; 4] {
+    let [compact, full] = both();
+    [compact, full, extended(ToolSchemas::Compact), extended(ToolSchemas::Full)]
+}
+
+fn both_surfaces(schemas: ToolSchemas) -> [Catalog; 2] {
+    [catalog(schemas), extended(schemas)]
 }
 
 fn tools(catalog: &Catalog) -> &[Value] {
@@ -71,7 +88,8 @@ fn fifteen_tools_help_first() {
         let dotted: Vec<String> = expected.iter().map(|name| format!("ghidra.{name}")).collect();
         assert_eq!(names, dotted);
     }
-    let underscore = Catalog::new(style(ToolNames::Underscore, ToolSchemas::Compact), false);
+    let underscore =
+        Catalog::new(api::registry(), style(ToolNames::Underscore, ToolSchemas::Compact), false);
     assert_eq!(tools(&underscore)[4]["name"], "ghidra_memory");
     for tool in tools(&underscore) {
         let name = tool["name"].as_str().expect("a name");
@@ -84,32 +102,40 @@ fn fifteen_tools_help_first() {
 fn the_compact_list_is_short() {
     let size = catalog(ToolSchemas::Compact).list().to_string().len();
     assert!(size < BUDGET, "{size} bytes");
+    let size = extended(ToolSchemas::Compact).list().to_string().len();
+    assert!(size < EXTENDED_BUDGET, "{size} bytes with extensions");
 }
 
 #[test]
 fn compact_schemas_use_no_more_than_every_client_knows() {
-    every_node(&catalog(ToolSchemas::Compact), &mut |path, node| {
-        let members = node.as_object().unwrap_or_else(|| panic!("{path} is no object"));
-        let kind = members.get("type").and_then(Value::as_str);
-        let kind = kind.unwrap_or_else(|| panic!("{path} needs exactly one type: {node}"));
-        for name in members.keys() {
-            let known = ["type", "properties", "required", "items", "enum", "description"];
-            let closed = name == "additionalProperties" && path.ends_with("inputSchema");
-            assert!(known.contains(&name.as_str()) || closed, "{path} has {name}");
-        }
-        assert_eq!(kind == "array", members.contains_key("items"), "{path}");
-        // What answers look like is no model's business, so the root may be open.
-        if path.ends_with("outputSchema") {
-            return;
-        }
-        let properties = members.get("properties").and_then(Value::as_object);
-        let filled = properties.is_some_and(|properties| !properties.is_empty());
-        assert_eq!(kind == "object", filled, "{path} has no members, which some clients refuse");
-        if let Some(values) = members.get("enum").and_then(Value::as_array) {
-            assert!(kind == "string" && !values.is_empty(), "{path}");
-            assert!(values.iter().all(|value| value.as_str().is_some_and(|v| !v.is_empty())));
-        }
-    });
+    for catalog in both_surfaces(ToolSchemas::Compact) {
+        every_node(&catalog, &mut |path, node| {
+            let members = node.as_object().unwrap_or_else(|| panic!("{path} is no object"));
+            let kind = members.get("type").and_then(Value::as_str);
+            let kind = kind.unwrap_or_else(|| panic!("{path} needs exactly one type: {node}"));
+            for name in members.keys() {
+                let known = ["type", "properties", "required", "items", "enum", "description"];
+                let closed = name == "additionalProperties" && path.ends_with("inputSchema");
+                assert!(known.contains(&name.as_str()) || closed, "{path} has {name}");
+            }
+            assert_eq!(kind == "array", members.contains_key("items"), "{path}");
+            // What answers look like is no model's business, so the root may be open.
+            if path.ends_with("outputSchema") {
+                return;
+            }
+            let properties = members.get("properties").and_then(Value::as_object);
+            let filled = properties.is_some_and(|properties| !properties.is_empty());
+            assert_eq!(
+                kind == "object",
+                filled,
+                "{path} has no members, which some clients refuse"
+            );
+            if let Some(values) = members.get("enum").and_then(Value::as_array) {
+                assert!(kind == "string" && !values.is_empty(), "{path}");
+                assert!(values.iter().all(|value| value.as_str().is_some_and(|v| !v.is_empty())));
+            }
+        });
+    }
 }
 
 fn kind(node: &Value) -> Option<&str> {
@@ -169,10 +195,10 @@ fn admits(path: &str, compact: &Value, full: &Value, root: &Value, depth: usize)
 
 #[test]
 fn compact_schemas_refuse_nothing_that_full_ones_admit() {
-    let catalog = catalog(ToolSchemas::Compact);
-    for (tool, domain) in tools(&catalog)[1..].iter().zip(api::registry().domains()) {
+    let catalog = extended(ToolSchemas::Compact);
+    for (tool, domain) in tools(&catalog)[1..].iter().zip(catalog.registry.domains()) {
         let compact = tool.pointer("/inputSchema/properties/params").expect("params");
-        for method in served(domain.name, false) {
+        for method in served(catalog.registry, domain.name, false) {
             let full = method.input_schema();
             let depth = if method.name() == "batch.execute" { 2 } else { 3 };
             admits(method.name(), compact, full, full, depth);
@@ -182,7 +208,7 @@ fn compact_schemas_refuse_nothing_that_full_ones_admit() {
 
 #[test]
 fn full_schemas_are_self_contained() {
-    for tool in tools(&catalog(ToolSchemas::Full)) {
+    for tool in tools(&extended(ToolSchemas::Full)) {
         for name in ["inputSchema", "outputSchema"] {
             let schema = &tool[name];
             walk(name, schema, &mut |path, node| {
@@ -196,10 +222,11 @@ fn full_schemas_are_self_contained() {
 
 #[test]
 fn definitions_of_one_tool_agree() {
-    for domain in api::registry().domains() {
+    let registry = Registry::of(api::Surface::Workspace);
+    for domain in registry.domains() {
         for pick in [Method::input_schema, Method::output_schema] {
             let mut seen = Map::new();
-            for method in served(domain.name, false) {
+            for method in served(registry, domain.name, false) {
                 let found = pick(method).get("$defs").and_then(Value::as_object);
                 for (name, definition) in found.into_iter().flatten() {
                     let first = seen.entry(name.clone()).or_insert(definition.clone());
@@ -212,7 +239,7 @@ fn definitions_of_one_tool_agree() {
 
 #[test]
 fn roots_are_objects_that_name_their_properties() {
-    for catalog in both() {
+    for catalog in all() {
         for tool in tools(&catalog) {
             for name in ["inputSchema", "outputSchema"] {
                 assert_eq!(tool[name]["type"], "object", "{}", tool["name"]);
@@ -233,16 +260,18 @@ fn roots_are_objects_that_name_their_properties() {
 
 #[test]
 fn descriptions_name_every_operation() {
-    let catalog = catalog(ToolSchemas::Compact);
-    let mut count = 0;
-    for (tool, domain) in tools(&catalog)[1..].iter().zip(api::registry().domains()) {
-        let text = tool["description"].as_str().expect("a description");
-        for method in served(domain.name, false) {
-            assert!(text.contains(&format!("\n{}(", method.operation())), "{text}");
-            count += 1;
+    for catalog in both_surfaces(ToolSchemas::Compact) {
+        let mut count = 0;
+        for (tool, domain) in tools(&catalog)[1..].iter().zip(catalog.registry.domains()) {
+            let text = tool["description"].as_str().expect("a description");
+            for method in served(catalog.registry, domain.name, false) {
+                assert!(text.contains(&format!("\n{}(", method.operation())), "{text}");
+                count += 1;
+            }
         }
+        assert_eq!(count, offered(catalog.registry));
     }
-    assert_eq!(count, 55);
+    let catalog = catalog(ToolSchemas::Compact);
     let memory = tools(&catalog)[4]["description"].as_str().expect("a description");
     assert!(memory.contains("\nread(selector{address}, length?, "), "{memory}");
     let function = tools(&catalog)[7]["description"].as_str().expect("a description");
@@ -251,7 +280,7 @@ fn descriptions_name_every_operation() {
 
 #[test]
 fn annotations_tell_the_truth() {
-    for catalog in both() {
+    for catalog in all() {
         for tool in tools(&catalog) {
             assert_eq!(tool["annotations"]["openWorldHint"], false);
         }
@@ -270,7 +299,7 @@ fn annotations_tell_the_truth() {
 
 #[test]
 fn read_only_lists_only_what_reads() {
-    let catalog = Catalog::new(style(ToolNames::Dotted, ToolSchemas::Full), true);
+    let catalog = Catalog::new(api::registry(), style(ToolNames::Dotted, ToolSchemas::Full), true);
     let names: Vec<&str> = tools(&catalog).iter().filter_map(|t| t["name"].as_str()).collect();
     assert!(!names.contains(&"ghidra.batch"), "it has nothing left");
     let memory =
@@ -278,6 +307,11 @@ fn read_only_lists_only_what_reads() {
     let operations = memory.pointer("/inputSchema/properties/operation/enum").expect("operations");
     assert_eq!(operations, &json!(["block.get", "block.list", "read", "search"]));
     assert_eq!(memory["annotations"]["readOnlyHint"], true);
+}
+
+/// How many operations the tools of a registry have.
+fn offered(registry: &Registry) -> usize {
+    registry.methods().iter().filter(|method| !method.websocket_only()).count()
 }
 
 fn empty_session() -> engine::Session {
@@ -374,8 +408,8 @@ const HELP_BUDGET: usize = 4_000;
 #[test]
 fn every_operation_can_be_asked_about_and_answers_little() {
     let bridge = Bridge::new(empty_session(), api::BridgeOptions::default());
-    for catalog in both() {
-        for method in api::registry().methods().iter().filter(|method| !method.websocket_only()) {
+    for catalog in all() {
+        for method in catalog.registry.methods().iter().filter(|method| !method.websocket_only()) {
             let asked = json!({"domain": method.domain(), "operation": method.operation()});
             let arguments = asked.as_object().cloned().expect("an object");
             let answer = catalog.call(
@@ -466,12 +500,18 @@ fn interface_get_has_no_tool() {
 
 #[test]
 fn the_contract_holds_the_list_and_every_operation() {
-    for catalog in both() {
+    for catalog in all() {
         let contract: Value = serde_json::from_str(&catalog.contract()).expect("JSON");
         assert_eq!(contract["protocol_version"], "2026-07-28");
+        assert_eq!(contract["interface_version"], catalog.registry.interface_version());
         assert_eq!(&contract["tools"], catalog.list());
         let operations = contract["operations"].as_array().expect("operations");
-        assert_eq!(operations.len(), 55);
+        assert_eq!(operations.len(), offered(catalog.registry));
+        for operation in operations {
+            let name = operation["method"].as_str().expect("a name");
+            let method = catalog.registry.find(name).expect("a method");
+            assert_eq!(operation.get("since").and_then(Value::as_str), method.since_version());
+        }
     }
 }
 
