@@ -3,7 +3,7 @@
 
 use crate::{opening, progress};
 use anyhow::{Context, bail};
-use api::{Bridge, BridgeError, BridgeOptions, CallContext, CancelToken, Transport};
+use api::{Bridge, BridgeError, BridgeOptions, CallContext, CancelToken, Surface, Transport};
 use clap::Args;
 use engine::{AnalysisKind, AnalysisState, OpenError, Session};
 use serde_json::{Value, json};
@@ -111,6 +111,7 @@ impl Program {
         };
         let options = BridgeOptions {
             session_id: "command line".to_owned(),
+            surface: Surface::Extensions,
             // What is edited while looking is kept nowhere.
             read_only: false,
             no_program: None,

@@ -63,8 +63,9 @@ fn params(word: &str) -> anyhow::Result<Value> {
 }
 
 fn local(arguments: &Arguments, params: Value) -> anyhow::Result<Value> {
-    let changes =
-        api::registry().find(&arguments.method).is_some_and(|row| row.effects().mutates_program);
+    let changes = api::Registry::of(api::Surface::Extensions)
+        .find(&arguments.method)
+        .is_some_and(|row| row.effects().mutates_program);
     let purpose = if changes { Purpose::Edit } else { Purpose::Look };
     let source =
         Source { file: PathBuf::from(&arguments.target), opening: arguments.opening.clone() };
