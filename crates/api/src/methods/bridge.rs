@@ -11,10 +11,12 @@ use crate::registry::Surface;
 use crate::shapes::{GetOnly, Nothing, Reply};
 use crate::view::View;
 
+const INTERFACE: &str = "interface.get";
+
 pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::read(
-            "interface.get",
+            INTERFACE,
             "Answer the contract: every method with its schemas and effects.",
             interface_get,
         )
@@ -37,7 +39,7 @@ pub(super) fn methods() -> Vec<Method> {
 /// extended methods have.
 pub(super) fn describe(surface: Surface, methods: &mut [Method]) {
     let count = methods.len();
-    let Some(row) = methods.iter_mut().find(|method| method.name() == "interface.get") else {
+    let Some(row) = methods.iter_mut().find(|method| method.name() == INTERFACE) else {
         return;
     };
     row.revise_output(|output| {
