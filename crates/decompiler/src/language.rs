@@ -18,7 +18,7 @@ use ghidra_decompiler::xml::{DocumentStorage, Element, xml_tree};
 use crate::architecture::prepare;
 use crate::call_fixup::{self, CallFixups};
 use crate::context::{Context, ContextField};
-use crate::convention::{self, Convention};
+use crate::convention::{self, Convention, ValuePlace};
 use crate::error::LanguageError;
 use crate::extensions;
 use crate::handle::{NO_SPACE, space_index};
@@ -68,6 +68,8 @@ pub(crate) struct Tables {
     default_context: Context,
     stack_pointer: Option<RegisterVarnode>,
     program_counter: Option<RegisterVarnode>,
+    return_address: Option<ValuePlace>,
+    user_operations: Vec<String>,
     conventions: Vec<String>,
     default_convention: Option<String>,
     pub(crate) convention_facts: Vec<Convention>,
@@ -137,6 +139,12 @@ impl Spaces {
             word_size: 1,
             address_size: 0,
         })
+    }
+
+    /// What is known of a memory.
+    fn kind_of(&self, space: VarSpace) -> SpaceKind {
+        let known = self.kinds.iter().find(|kind| kind.space == space).copied();
+        known.unwrap_or_else(|| self.kind(NO_SPACE))
     }
 
     /// An offset folded into its space, as the processor would.
@@ -233,6 +241,11 @@ impl Language {
         self.tables.registers.get(name).copied()
     }
 
+    /// All registers of the register space, in no order; many overlap.
+    pub fn registers(&self) -> impl Iterator<Item = (&str, RegisterVarnode)> {
+        self.tables.registers.iter().map(|(name, place)| (name.as_str(), *place))
+    }
+
     /// The register of exactly this offset and size.
     pub fn register_name(&self, offset: u64, size: u32) -> Option<&str> {
         self.tables.register_name(self.tables.register_space, offset, size)
@@ -246,6 +259,28 @@ impl Language {
     /// The program counter.
     pub fn program_counter(&self) -> Option<RegisterVarnode> {
         self.tables.program_counter
+    }
+
+    /// Where a function finds the address that it returns to, as far as the compiler
+    /// specification says.
+    pub fn return_address(&self) -> Option<ValuePlace> {
+        self.tables.return_address
+    }
+
+    /// The names of the operations that the language leaves undefined, by the number that is the
+    /// first input of `CALLOTHER`.
+    pub fn user_operations(&self) -> &[String] {
+        &self.tables.user_operations
+    }
+
+    /// How many bytes one address of a memory stands for.
+    pub fn word_size(&self, space: VarSpace) -> u32 {
+        self.tables.spaces.kind_of(space).word_size.max(1)
+    }
+
+    /// The highest byte offset of a memory.
+    pub fn highest_offset(&self, space: VarSpace) -> u64 {
+        self.tables.spaces.kind_of(space).highest
     }
 
     pub(crate) fn call_fixups(&self) -> &CallFixups {
@@ -355,6 +390,9 @@ impl Tables {
         let register_space =
             spaces.kinds.iter().position(is_register).map_or(NO_SPACE, |index| index as u8);
         let fields = context_fields(&base);
+        let return_address = return_address(architecture);
+        let mut user_operations = Vec::new();
+        base.get_user_op_names(&mut user_operations);
         let default_context = default_context(architecture, &spaces);
         let stack_pointer = stack_pointer(&architecture.manager);
         let program_counter = specification
@@ -384,6 +422,8 @@ impl Tables {
             default_context,
             stack_pointer,
             program_counter,
+            return_address,
+            user_operations,
             own_memory,
             modes: OnceLock::new(),
         })
@@ -456,6 +496,18 @@ fn default_context(architecture: &Architecture, spaces: &Spaces) -> Context {
         *word = *value;
     }
     context
+}
+
+fn return_address(architecture: &Architecture) -> Option<ValuePlace> {
+    let place = &architecture.default_return_addr;
+    let space = place.space.as_ref()?;
+    match space.get_type() {
+        SpaceType::Spacebase => Some(ValuePlace::Stack(place.offset as i64)),
+        SpaceType::Processor if space.get_name() == "register" => {
+            Some(ValuePlace::Register(RegisterVarnode { offset: place.offset, size: place.size }))
+        }
+        _ => None,
+    }
 }
 
 fn stack_pointer(manager: &AddrSpaceManager) -> Option<RegisterVarnode> {

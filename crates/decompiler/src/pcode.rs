@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::error::DecodeError;
 use crate::handle::Scope;
-use crate::language::Tables;
+use crate::language::{Language, Tables};
 use crate::parse::Parse;
 
 /// The kind of place a varnode lies in.
@@ -63,6 +63,20 @@ impl PcodeOp {
 const RAM_MARK: u64 = 1;
 /// Added to a space's number in the first input of loads and stores elsewhere.
 const OTHER_MARK: u64 = 0x100;
+
+impl Language {
+    /// The memory that a load or store touches.
+    pub fn accessed_space(&self, op: &PcodeOp) -> Option<VarSpace> {
+        let space = op.inputs.first().map(|input| input.offset);
+        match space.filter(|_| matches!(op.opcode, Opcode::Load | Opcode::Store))? {
+            RAM_MARK => Some(VarSpace::Ram),
+            other => {
+                let number = u8::try_from(other.checked_sub(OTHER_MARK)?).ok()?;
+                Some(self.tables.spaces.kind(number).space)
+            }
+        }
+    }
+}
 
 macro_rules! opcodes {
     ($($variant:ident $engine:ident $name:literal,)*) => {

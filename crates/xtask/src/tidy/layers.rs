@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("decompiler", &["program"]),
     ("declarations", &["program"]),
     ("analysis", &["program", "decompiler", "declarations", "demangler"]),
+    ("emulator", &["program", "decompiler"]),
     ("store", &["program"]),
     ("ghidra-db", &[]),
     ("ghidra-project", &["program", "decompiler", "ghidra-db"]),
@@ -27,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "decompiler",
             "declarations",
             "analysis",
+            "emulator",
             "store",
             "ghidra-db",
             "ghidra-project",
@@ -42,7 +44,12 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// What the tests of a crate may use beyond its own layer and `testkit`: an analysis
 /// is tested on programs that were really loaded.
-const FOR_TESTS: &[(&str, &str)] = &[("analysis", "loader"), ("decompiler", "loader")];
+const FOR_TESTS: &[(&str, &str)] = &[
+    ("analysis", "loader"),
+    ("decompiler", "loader"),
+    ("emulator", "loader"),
+    ("emulator", "analysis"),
+];
 
 /// Crates for development only; they may depend on any other.
 const TOOLS: &[&str] = &["testkit", "trials", "bench", "xtask"];
