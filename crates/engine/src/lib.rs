@@ -4,6 +4,7 @@
 mod analysis_task;
 mod debug_files;
 pub mod declarations;
+mod ghidra;
 mod instruction_text;
 mod number;
 mod open;

@@ -3,6 +3,7 @@
 
 use crate::Session;
 use crate::debug_files::identify_pdb;
+use crate::ghidra;
 use crate::project::{Opened, ProjectChoice};
 use crate::worker::Worker;
 use analysis::pdb::{PdbError, check_program};
@@ -69,6 +70,22 @@ pub enum OpenError {
         /// The loader's reason.
         source: LoadError,
     },
+    /// It is a project of Ghidra's, or a program in one, that cannot be opened.
+    #[error("cannot open {}: {reason}", path.display())]
+    Ghidra {
+        /// What was named.
+        path: PathBuf,
+        /// What is wrong, and what there is.
+        reason: String,
+    },
+    /// A program that Ghidra made states what an argument would say.
+    #[error("{} was made by Ghidra, and states its {argument} itself; leave {argument} out", path.display())]
+    Stated {
+        /// The file.
+        path: PathBuf,
+        /// The argument.
+        argument: &'static str,
+    },
     /// The processor's language is not built in.
     #[error("cannot open {}: {source}", path.display())]
     Language {
@@ -131,7 +148,8 @@ impl Session {
 }
 
 fn restore_or_load(path: &Path, options: &OpenOptions) -> Result<(Program, Opened), OpenError> {
-    let bytes = read_file(path)?;
+    let ghidra::Place { file, notices } = ghidra::locate(path)?;
+    let bytes = read_file(&file)?;
     if store::is_project(&bytes) && options.load.format != Format::Raw {
         drop(bytes);
         return open_project(path, options);
@@ -139,6 +157,7 @@ fn restore_or_load(path: &Path, options: &OpenOptions) -> Result<(Program, Opene
     let sha256 = hex(&Sha256::digest(&bytes));
     let asked = load_record(options)?;
     let mut place = Place::of(path, &sha256, options, &asked)?;
+    place.notices.extend(notices);
     if let Some(project) = place.project.as_mut().filter(|project| project.exists()) {
         let (mut program, record) = project.load(Some((&bytes, &sha256)))?;
         let location = project.path().to_owned();
@@ -153,7 +172,14 @@ fn restore_or_load(path: &Path, options: &OpenOptions) -> Result<(Program, Opene
         open_language(path, &program)?;
         return Ok((program, place.opened(options, record.load, Some(record.analysis))));
     }
-    let Loaded { program, doubts } = load(path, bytes, options)?;
+    let from_ghidra = ghidra::is_one(&bytes) && options.load.format != Format::Raw;
+    let Loaded { program, doubts } = if from_ghidra {
+        let loaded = take_over(path, &file, &bytes, &asked)?;
+        place.notices.extend(loaded.program.info.warnings.iter().cloned());
+        loaded
+    } else {
+        load(path, bytes, options)?
+    };
     place.notices.extend(doubts.iter().map(|doubt| format!("Warning: {doubt}.")));
     if options.pdb.is_some() {
         check_program(&program)?;
@@ -166,6 +192,25 @@ fn restore_or_load(path: &Path, options: &OpenOptions) -> Result<(Program, Opene
 fn open_language(path: &Path, program: &Program) -> Result<Language, OpenError> {
     Language::open(&program.info.language_id, &program.info.compiler_spec_id)
         .map_err(|source| OpenError::Language { path: path.to_owned(), source })
+}
+
+/// Takes a program over from Ghidra, as it was left there.
+fn take_over(
+    path: &Path,
+    file: &Path,
+    bytes: &Arc<[u8]>,
+    asked: &LoadRecord,
+) -> Result<Loaded, OpenError> {
+    if let Some((argument, _)) = arguments(asked).into_iter().find(|(_, said)| said.is_some()) {
+        return Err(OpenError::Stated { path: path.to_owned(), argument });
+    }
+    let mut program = ghidra::take_over(bytes)
+        .map_err(|error| OpenError::Ghidra { path: path.to_owned(), reason: error.to_string() })?;
+    open_language(path, &program)?;
+    let info = Arc::make_mut(&mut program.info);
+    info.executable_path = absolute(path);
+    info.modified = std::fs::metadata(file).ok().and_then(|metadata| metadata.modified().ok());
+    Ok(Loaded { doubts: Vec::new(), program })
 }
 
 /// Loads a file that has no project yet.

@@ -166,6 +166,13 @@ impl Session {
         self.inner.status.lock().clone()
     }
 
+    /// Whether an analysis should begin by itself: none came to its end, and the program is not one
+    /// that was taken over as Ghidra left it.
+    pub fn wants_analysis(&self) -> bool {
+        let status = self.analysis_status();
+        status.interrupted.is_some() || !status.analyzed && self.snapshot().origin.is_none()
+    }
+
     /// Starts an analysis in the background: exactly the named passes, or all. Of an analysis
     /// that was interrupted those that were over are not run again. Unknown names make the task
     /// fail, not the call.

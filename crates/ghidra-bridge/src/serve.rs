@@ -200,8 +200,7 @@ async fn analyse_first(config: &Config, session: &Session, service: &Service) {
 
 /// Whether there is nothing left to analyse.
 fn is_analysed(session: &Session) -> bool {
-    let status = session.analysis_status();
-    status.analyzed && status.interrupted.is_none()
+    !session.wants_analysis()
 }
 
 /// Starts the analysis that runs while the program is served; true when there is one.

@@ -238,6 +238,13 @@ impl Item {
         self.versioned.as_ref().map(|storage| storage.oldest..=storage.newest)
     }
 
+    /// The buffer file of the file as its user sees it: of the user's own copy, else of the newest
+    /// version.
+    pub fn newest_file(&self) -> Option<PathBuf> {
+        let storage = self.private.as_ref().or(self.versioned.as_ref())?;
+        Some(storage.folder.join(format!("db.{}.gbf", storage.newest)))
+    }
+
     /// Opens the file as its user sees it: the user's own copy, else the newest version; or a
     /// certain version.
     ///

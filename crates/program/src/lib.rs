@@ -142,6 +142,9 @@ pub struct Program {
     /// Addresses in code that hold read-only data although their block can be
     /// written (relocated once, then protected), as the format says.
     pub protected: AddressSet,
+    /// The file of Ghidra's that the program was taken over from, verbatim: what these tables have
+    /// no place for is given back from there.
+    pub origin: Option<Arc<[u8]>>,
 }
 
 /// The block of what FS or GS points to in Windows programs.
@@ -172,6 +175,7 @@ impl Program {
             relocations: Arc::default(),
             entry_points: Table::new(),
             protected: AddressSet::new(),
+            origin: None,
         }
     }
 

@@ -282,8 +282,7 @@ fn edit(config: Config) -> anyhow::Result<Session> {
 }
 
 fn is_analysed(session: &Session) -> bool {
-    let status = session.analysis_status();
-    status.analyzed && status.interrupted.is_none()
+    !session.wants_analysis()
 }
 
 /// Whether the project that is chosen by itself is at fault, not the program.

@@ -7,7 +7,7 @@ use crate::sheet::{Cell, Sheet};
 use crate::writer::Writer;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
-use program::{BlockSource, Memory};
+use program::{BlockSource, Program};
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -23,16 +23,19 @@ const PART: usize = 16 << 20;
 /// Largest content that is read; files above this size are not opened either.
 const MAX_CONTENT: usize = 4 << 30;
 
-/// Each content that blocks are parts of, once, in the order of the blocks.
-pub(super) fn of(memory: &Memory) -> Vec<&Arc<[u8]>> {
+/// Each content that blocks are parts of, once, in the order of the blocks, and the file that the
+/// program was taken over from.
+pub(super) fn of(program: &Program) -> Vec<&Arc<[u8]>> {
     let mut contents: Vec<&Arc<[u8]>> = Vec::new();
-    for block in memory.blocks() {
+    for block in program.memory.blocks() {
         if let BlockSource::Bytes { bytes, .. } = block.source()
             && index(&contents, bytes).is_none()
         {
             contents.push(bytes);
         }
     }
+    let origin = program.origin.as_ref();
+    contents.extend(origin.filter(|bytes| index(&contents, bytes).is_none()));
     contents
 }
 

@@ -14,6 +14,9 @@ pub(crate) const INFO: Sheet = Sheet { name: "info", keys: 1, columns: &["name T
 /// The analyzers that were over when an analysis was interrupted, a line each.
 const DONE: &str = "analysis_done";
 
+/// The content that is the file which the program was taken over from, where it was from one.
+const ORIGIN: &str = "origin";
+
 /// Whether gcc made a program for Windows.
 const MINGW: &str = "mingw";
 
@@ -27,6 +30,8 @@ pub(crate) struct Info {
     pub organization: DataOrganization,
     pub last_symbol: u64,
     pub last_type: u32,
+    /// Which content the program was taken over from.
+    pub origin: Option<usize>,
     pub record: Record,
 }
 
@@ -89,7 +94,10 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
     let LoadRecord { file_sha256, language, compiler_spec, base, format, member, pdb } =
         &record.load;
     let int = |number: u32| Value::Int(i64::from(number));
-    vec![
+    let contents = super::contents::of(program);
+    let origin = program.origin.as_ref();
+    let origin = origin.and_then(|bytes| super::contents::index(&contents, bytes));
+    let mut rows = vec![
         ("name", Value::text(name)),
         ("executable_path", Value::text(executable_path)),
         ("executable_format", Value::text(executable_format)),
@@ -127,7 +135,9 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
         ("load_format", Value::maybe(format.as_ref())),
         ("load_member", Value::maybe(member.as_ref())),
         ("load_pdb", Value::maybe(pdb.as_ref())),
-    ]
+    ];
+    rows.extend(origin.map(|at| (ORIGIN, Value::Int(at as i64))));
+    rows
 }
 
 pub(super) fn save(
@@ -277,6 +287,10 @@ impl Values {
             organization,
             last_symbol: self.number("last_symbol")?,
             last_type: self.number("last_type")?,
+            origin: match self.0.contains_key(ORIGIN) {
+                true => Some(self.number(ORIGIN)?),
+                false => None,
+            },
             record: Record { analysis: self.analysis()?, load: self.load()? },
         })
     }

@@ -67,14 +67,14 @@ pub(super) fn save(
     if before.is_none_or(|before| before.spaces != now.spaces) {
         save_spaces(writer, &now.spaces)?;
     }
-    let before = before.map(|program| &program.memory);
-    let now = &now.memory;
-    if before.is_some_and(|before| before.same(now)) {
+    if before.is_some_and(|before| before.memory.same(&now.memory)) {
         return Ok(());
     }
     let contents = contents::of(now);
     let old_contents = before.map(contents::of);
     contents::save(writer, old_contents.as_deref(), &contents)?;
+    let before = before.map(|program| &program.memory);
+    let now = &now.memory;
     let mut sheet = writer.open(&BLOCKS)?;
     sheet.clear(&[])?;
     for block in now.blocks() {
@@ -181,12 +181,11 @@ pub(super) fn load_spaces(reader: &Reader<'_>) -> Result<AddressSpaces, StoreErr
 pub(super) fn load(
     reader: &Reader<'_>,
     big_endian: bool,
-    known: Option<&Arc<[u8]>>,
+    contents: &[Arc<[u8]>],
 ) -> Result<Memory, StoreError> {
-    let contents = contents::load(reader, known)?;
     let mut blocks = Vec::new();
     reader.each(&BLOCKS, |row| {
-        blocks.push(block(row, &contents)?);
+        blocks.push(block(row, contents)?);
         Ok(())
     })?;
     let mut pages: BTreeMap<Address, Pages> = BTreeMap::new();

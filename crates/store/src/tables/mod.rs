@@ -77,7 +77,11 @@ pub(crate) fn load(
     let known = known.filter(|(_, sha256)| same_file(sha256)).map(|(bytes, _)| bytes);
     let types = data_type::load(reader, info.organization, info.last_type)?;
     let spaces = memory::load_spaces(reader)?;
-    let memory = memory::load(reader, info.big_endian, known)?;
+    let contents = contents::load(reader, known)?;
+    let memory = memory::load(reader, info.big_endian, &contents)?;
+    let origin = info.origin.map(|at| contents.get(at).cloned());
+    let no_origin = || reader.damaged(&contents::CONTENTS, "the file of its origin is missing");
+    let origin = origin.map(|bytes| bytes.ok_or_else(no_origin)).transpose()?;
     let symbols = symbol::load(reader, info.last_symbol)?;
     let functions = function::load(reader)?;
     let listing = listing::load(reader)?;
@@ -97,6 +101,7 @@ pub(crate) fn load(
         relocations: Arc::new(places.relocations),
         entry_points: places.entry_points,
         protected: places.protected,
+        origin,
     };
     Ok((program, info.record))
 }
