@@ -12,6 +12,7 @@ mod cores;
 mod faults;
 mod generated;
 mod output;
+mod picture;
 mod program;
 mod remote;
 mod verbs;
@@ -71,6 +72,10 @@ enum Verb {
     Grep(verbs::grep::Arguments),
     /// List data types, or print some as C
     Types(verbs::types::Arguments),
+    /// Draw the control flow of a function, or the calls around it
+    Graph(verbs::graph::Arguments),
+    /// Draw the memory of a program: what is in it, and its entropy
+    Map(verbs::map::Arguments),
     /// Run one method once, on a file or on a running server
     Call(verbs::call::Arguments),
     /// Configure an AI client to ask about a program
@@ -152,6 +157,8 @@ fn dispatch(verb: &Verb, out: &mut Output) -> anyhow::Result<()> {
         Verb::Decompile(arguments) => verbs::decompile::run(arguments, out),
         Verb::Grep(arguments) => verbs::grep::run(arguments, out),
         Verb::Types(arguments) => verbs::types::run(arguments, out),
+        Verb::Graph(arguments) => verbs::graph::run(arguments, out),
+        Verb::Map(arguments) => verbs::map::run(arguments, out),
         Verb::Call(arguments) => verbs::call::run(arguments, out),
         Verb::Connect(arguments) => connect::run(arguments, out),
         Verb::Generate(arguments) => generated::run(arguments, out),

@@ -49,7 +49,7 @@ fn line(program: &Program, row: &Value, out: &Output) -> String {
         to = plain(name);
     }
     if let Some(string) = row["to_text"].as_str() {
-        to.push_str(&format!(" {:?}", plain(string)));
+        to.push_str(&format!(" \"{}\"", plain(string)));
     }
     let kind = out.paint(&Style::new().dim(), &text(row, "type").to_lowercase());
     format!("{from}{within} {kind} {to}")

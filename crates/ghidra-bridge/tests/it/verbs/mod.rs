@@ -7,6 +7,8 @@ mod ends;
 mod formats;
 mod keeping;
 mod listings;
+mod pictures;
+mod tutorial;
 
 use crate::world::program;
 use serde_json::Value;
