@@ -250,7 +250,8 @@ fn leave(program: &mut Program, machine: &Machine, entry: Address, at: Address) 
         && !target_leads_back
         && program.functions.at(entry).is_some_and(|f| f.thunk_of.is_none() && only(f));
     if is_thunk {
-        let no_return = program.functions.at(target).is_some_and(|f| f.no_return);
+        let no_return = program.functions.at(target).is_some_and(|f| f.no_return)
+            && !crate::no_return::is_stated_to_return(program, entry);
         program.functions.edit(entry, |function| {
             function.thunk_of = Some(target);
             function.no_return |= no_return;

@@ -94,6 +94,7 @@ fn is_open(program: &Program, call: &Reference) -> bool {
     goes_on
         && behind(program, call.from) != Some(call.to)
         && program.functions.at(call.to).is_some_and(|f| !f.no_return && f.call_fixup.is_none())
+        && !no_return::is_stated_to_return(program, call.to)
 }
 
 /// The place behind an instruction and those in its delay slots.

@@ -123,7 +123,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
             if function.entry.space != SpaceId::RAM {
                 continue;
             }
-            let never = function.no_return || no_return::is_known_at(program, function.entry);
+            let stated = no_return::is_stated_to_return(program, function.entry);
+            let never =
+                !stated && (function.no_return || no_return::is_known_at(program, function.entry));
             let explored = program.listing.instructions.contains_key(&function.entry);
             let known = explored || no_return::comes_back(program, function.entry);
             // Code of stubs seems to run on into the next one's.
@@ -321,8 +323,10 @@ impl<'a, 'p> Explorer<'a, 'p> {
         }
         let fresh = !self.found.contains_key(&entry);
         if fresh {
-            let never = no_return::is_known_at(self.analysis.program, Address::ram(entry));
-            self.found.insert(entry, Found { never, ..Found::default() });
+            let program = &*self.analysis.program;
+            let returns = no_return::is_stated_to_return(program, Address::ram(entry));
+            let never = no_return::is_known_at(program, Address::ram(entry));
+            self.found.insert(entry, Found { returns, never, ..Found::default() });
         }
         if let Some(found) = self.found.get_mut(&entry) {
             found.function = true;
@@ -533,11 +537,14 @@ impl<'a, 'p> Explorer<'a, 'p> {
     /// A computed jump: leads to where a constant pointer or the whole function tells, or stays
     /// open.
     fn leave_jump(&mut self, function: u64, at: u64, context: Context) {
-        let target = self.slot_target(at, context).or_else(|| {
+        let mut there = context;
+        let target = self.slot_target(at, context).map(|slot| self.settle(slot, &mut there));
+        let target = target.or_else(|| {
             let entry = Address::ram(function);
-            let passed_on =
-                crate::thunks::passes_on(self.analysis.program, &mut self.reader, entry);
-            passed_on.filter(|(jump, _)| *jump == Address::ram(at)).map(|(_, target)| target)
+            let passed = crate::thunks::passes_on(self.analysis.program, &mut self.reader, entry);
+            let passed = passed.filter(|passed| passed.jump == Address::ram(at))?;
+            there = passed.mode.map_or(context, |mode| self.reader.context(mode));
+            Some(passed.target)
         });
         // The loader knows what a stub stands for that takes its pointer by a caller's register, or
         // whose pointer leads to the stub that stands for the function.
@@ -548,7 +555,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
         });
         match target {
             Some(target) if target.space == SpaceId::RAM => {
-                self.function(target.offset, context);
+                self.function(target.offset, there);
                 self.depends(function, target.offset);
             }
             // The system fills the slot with a function of another library.
@@ -616,6 +623,17 @@ impl<'a, 'p> Explorer<'a, 'p> {
             }
             _ => Some(next),
         }
+    }
+
+    /// Takes the bit off a pointer that only chooses Thumb code, and chooses that.
+    fn settle(&self, mut target: Address, context: &mut Context) -> Address {
+        let thumb = self.reader.language().thumb_mode();
+        let odd = target.space == SpaceId::RAM && target.offset & 1 == 1;
+        if let Some(thumb) = thumb.filter(|_| odd) {
+            target.offset &= !1;
+            *context = self.reader.context(thumb);
+        }
+        target
     }
 
     /// Where a computed call or jump through a constant pointer leads.

@@ -87,7 +87,7 @@ fn mark_never(program: &mut Program, entry: Address) {
     if program.functions.at(entry).is_none() {
         program.add_function(entry, AddressSet::new());
     }
-    program.functions.edit(entry, |f| f.no_return = true);
+    no_return::mark(program, entry);
 }
 
 /// Explores from every known start; gives those back that are known to hold code alone.
@@ -153,7 +153,7 @@ fn mark_known_no_return(program: &mut Program) {
         .map(|f| f.entry)
         .collect();
     for entry in known {
-        program.functions.edit(entry, |f| f.no_return = true);
+        no_return::mark(program, entry);
     }
 }
 
@@ -202,7 +202,7 @@ pub(crate) fn define(program: &mut Program, explored: &Explored, changed: Option
             put_body(program, explored, address);
         }
         if !returns {
-            program.functions.edit(address, |f| f.no_return = true);
+            no_return::mark(program, address);
         }
     }
 }
@@ -433,7 +433,7 @@ fn bind_import(program: &mut Program, at: Address) {
         s.name = "".into();
         s.source = SourceType::Default;
     });
-    let never = no_return::is_known(&name);
+    let never = no_return::is_known(&name) && !no_return::is_stated_to_return(program, import);
     program.functions.edit(import, |f| f.no_return |= never);
     program.functions.edit(at, |f| {
         f.thunk_of = Some(import);

@@ -130,7 +130,7 @@ pub(crate) fn name(analysis: &mut Analysis<'_>) {
             symbol.source = SourceType::Analysis;
         });
         if !known.returns {
-            program.functions.edit(entry, |function| function.no_return = true);
+            crate::no_return::mark(program, entry);
         }
     }
 }

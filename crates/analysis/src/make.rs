@@ -96,7 +96,7 @@ fn make(
     }
     program.create_function(entry, body);
     if explored.functions.get(&entry.offset) == Some(&false) {
-        program.functions.edit(entry, |function| function.no_return = true);
+        crate::no_return::mark(program, entry);
     }
     crate::process_entry::mark(program, language);
     crate::prototypes::run_on(&mut analysis, entry);

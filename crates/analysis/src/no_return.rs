@@ -33,6 +33,19 @@ fn bare(name: &str) -> &str {
     name.trim_start_matches('_')
 }
 
+/// Whether someone states that a function returns, which is believed against all that its names,
+/// its code and its calls tell.
+pub(crate) fn is_stated_to_return(program: &Program, entry: Address) -> bool {
+    program.info.returning.contains(&entry)
+}
+
+/// Takes a function for one that never returns, unless it is stated to.
+pub(crate) fn mark(program: &mut Program, entry: Address) {
+    if !is_stated_to_return(program, entry) {
+        program.functions.edit(entry, |function| function.no_return = true);
+    }
+}
+
 /// Whether a function of that name never returns.
 pub(crate) fn is_known(name: &str) -> bool {
     NAMES.contains(bare(name))
@@ -41,6 +54,9 @@ pub(crate) fn is_known(name: &str) -> bool {
 /// Whether any name at an address, or of what the function there passes on to, is that of a function
 /// that never returns.
 pub(crate) fn is_known_at(program: &Program, entry: Address) -> bool {
+    if is_stated_to_return(program, entry) {
+        return false;
+    }
     let mut next = Some(entry);
     for _ in 0..THUNKS {
         let Some(at) = next else { break };
@@ -69,8 +85,12 @@ fn is_library(program: &Program, id: SymbolId) -> bool {
 /// calls them goes on all the same.
 const COMING_BACK: [&str; 3] = ["runtime.mcall", "runtime.morestack", "runtime.morestack_noctxt"];
 
-/// Whether a function of the name at an address comes back although nothing in it returns.
+/// Whether a function comes back although nothing in it returns: someone states it, or a name at
+/// its entry tells.
 pub(crate) fn comes_back(program: &Program, entry: Address) -> bool {
+    if is_stated_to_return(program, entry) {
+        return true;
+    }
     let mut symbols = program.symbols.at(entry);
     symbols.any(|(_, s)| COMING_BACK.contains(&s.name.strip_suffix(".abi0").unwrap_or(&s.name)))
 }

@@ -183,8 +183,10 @@ pub(crate) fn apply(
             custom_storage: false,
             source: SourceType::Imported,
         };
-        f.no_return |= function.no_return;
     });
+    if function.no_return {
+        crate::no_return::mark(program, entry);
+    }
     debug_assert_ne!(program.functions.at(entry).map(|f| f.symbol), Some(SymbolId::GLOBAL));
 }
 

@@ -5,6 +5,7 @@ use crate::code::CodeReader;
 use crate::explore::{import_slot, is_constant};
 use crate::linkage;
 use crate::machine::{global_pointer_of, stub_base_of};
+use crate::no_return;
 use crate::pass::{Analysis, Stopped};
 use decompiler::{Opcode, PcodeOp, VarSpace, Varnode};
 use program::{Address, FlowType, Function, Program, RefType, SourceType, SpaceId};
@@ -33,7 +34,8 @@ pub(crate) fn run(analysis: &mut Analysis<'_>) -> Result<(), Stopped> {
         };
         let leads_back = program.thunked(target).is_some_and(|f| f.entry == entry);
         if target != entry && !leads_back && program.functions.at(target).is_some() {
-            let no_return = program.functions.at(target).is_some_and(|f| f.no_return);
+            let no_return = program.functions.at(target).is_some_and(|f| f.no_return)
+                && !no_return::is_stated_to_return(program, entry);
             program.functions.edit(entry, |f: &mut Function| {
                 f.thunk_of = Some(target);
                 f.no_return |= no_return;
@@ -70,7 +72,17 @@ pub(crate) fn target(
     reader: &mut CodeReader,
     entry: Address,
 ) -> Option<Address> {
-    passes_on(program, reader, entry).map(|(_, target)| target)
+    passes_on(program, reader, entry).map(|passed| passed.target)
+}
+
+/// How a function passes on that does nothing else.
+pub(crate) struct Passed {
+    /// The jump at its end.
+    pub(crate) jump: Address,
+    /// What it passes on to.
+    pub(crate) target: Address,
+    /// The decoding mode there, where the lowest bit of the pointer chooses it.
+    pub(crate) mode: Option<u8>,
 }
 
 /// Where a function that does nothing else passes on, and what to: its straight line of code is
@@ -79,7 +91,7 @@ pub(crate) fn passes_on(
     program: &Program,
     reader: &mut CodeReader,
     entry: Address,
-) -> Option<(Address, Address)> {
+) -> Option<Passed> {
     let in_stubs = program.memory.block_at(entry).is_some_and(linkage::holds_stubs);
     let mut values = Values::at_entry(program, reader, in_stubs);
     let mut at = entry;
@@ -102,7 +114,8 @@ pub(crate) fn passes_on(
                 if values.leaves_something() {
                     return None;
                 }
-                return decoded.flow_targets.first().map(|to| (at, Address::ram(*to)));
+                let target = decoded.flow_targets.first().map(|to| Address::ram(*to))?;
+                return Some(Passed { jump: at, target, mode: None });
             }
             FlowType::ComputedJump => {
                 let (last, before) = ops.split_last()?;
@@ -113,7 +126,8 @@ pub(crate) fn passes_on(
                 if values.leaves_something() {
                     return None;
                 }
-                return values.jump(program, last).map(|target| (at, target));
+                let target = values.jump(program, last)?;
+                return Some(values.settled(at, target, reader));
             }
             _ => return None,
         }
@@ -135,6 +149,8 @@ struct Values {
     in_stubs: bool,
     /// The register that points to the table of pointers, which stubs may save for their caller.
     base: Option<Varnode>,
+    /// The bit of a pointer that was looked at on its own: ARM's choice of Thumb code.
+    lowest: Option<u64>,
 }
 
 impl Values {
@@ -221,6 +237,10 @@ impl Values {
             }),
             _ => None,
         };
+        let is_lowest = op.opcode == Opcode::IntAnd && input(1) == Some(1);
+        if is_lowest {
+            self.lowest = import.map(|at| at.offset & 1).or(value);
+        }
         let bits = output.size.saturating_mul(8);
         let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
         match value {
@@ -259,6 +279,16 @@ impl Values {
         let register = place.space == VarSpace::Register && place.size > 1;
         let may = self.in_stubs || self.base.is_some();
         register && !may && !self.written.iter().any(covers)
+    }
+
+    /// The jump's end with the bit taken off that chooses how code there is decoded.
+    fn settled(&self, jump: Address, mut target: Address, reader: &CodeReader) -> Passed {
+        let thumb = reader.language().thumb_mode().filter(|_| target.space == SpaceId::RAM);
+        let Some(thumb) = thumb else { return Passed { jump, target, mode: None } };
+        let lowest = self.lowest.unwrap_or(target.offset & 1);
+        target.offset &= !1;
+        let mode = if lowest == 1 { Some(thumb) } else { self.lowest.map(|_| 1 - thumb) };
+        Passed { jump, target, mode }
     }
 
     /// Where the final jump leads.

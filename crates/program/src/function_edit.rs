@@ -67,8 +67,12 @@ impl Program {
     pub fn set_no_return(&mut self, entry: Address, no_return: bool) {
         self.functions.edit(entry, |function| function.no_return = no_return);
         if no_return {
+            if self.info.returning.contains(&entry) {
+                Arc::make_mut(&mut self.info).returning.remove(&entry);
+            }
             return;
         }
+        Arc::make_mut(&mut self.info).returning.insert(entry);
         let mut names: Vec<Address> = vec![entry];
         let thunks = self.functions.iter().filter(|f| f.thunk_of.is_some());
         let passes_on = |f: &&Arc<Function>| self.thunked(f.entry).map(|t| t.entry) == Some(entry);

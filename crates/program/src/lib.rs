@@ -94,6 +94,8 @@ pub struct ProgramInfo {
     pub relocatable: bool,
     /// What the loader found broken and how it went on.
     pub warnings: Vec<String>,
+    /// Entries of functions that are stated to return, whatever their names and their code tell.
+    pub returning: std::collections::BTreeSet<Address>,
 }
 
 /// A place that the loader patched, and with what.

@@ -155,3 +155,34 @@ fn fillers_behind_the_head_of_a_table_of_aarch64_are_code() {
     let is_function = |at| program.functions.at(Address::ram(at)).is_some();
     assert!(is_function(0x2020) && !is_function(0x2014));
 }
+
+/// Thumb code reaches a stub of ARM code by `bx pc`; the pointer leads to Thumb code of the program's
+/// own, by an odd number.
+#[test]
+fn stubs_between_thumb_and_arm_pass_on_to_the_program_s_own_functions() {
+    let thumb = |halves: &[u16]| halves.iter().flat_map(|h| h.to_le_bytes()).collect::<Vec<u8>>();
+    // 1000 push {r3,lr}; bl 2000; pop {r3,pc}   1010 adds r0,#1; bx lr
+    let mut code = thumb(&[0xb508, 0xf000, 0xfffd, 0xbd08]);
+    code.resize(0x10, 0);
+    code.extend(thumb(&[0x3001, 0x4770]));
+    // 2000 bx pc; nop   2004 adr r12,200c; add r12,r12,#1000h; ldr pc,[r12,#f4h]!
+    let mut stub = thumb(&[0x4778, 0x46c0]);
+    stub.extend(little(&[0xe28f_c600, 0xe28c_ca01, 0xe5bc_f0f4]));
+    let mut image = Image::new("ARM:LE:32:v8", "default");
+    image.block(".text", 0x1000, &code, true);
+    image.block(".plt", 0x2000, &stub, true);
+    image.block(".got", 0x3100, &little(&[0x1011]), false);
+    let start = Address::ram(0x1000);
+    image.program.set_mode(program::AddressRange { start, end: start }, 1);
+    image.entry(0x1000);
+    let program = image.analysed();
+    let passes_on = |at| program.functions.at(Address::ram(at)).map(|f| f.thunk_of);
+    assert_eq!(passes_on(0x2000), Some(Some(Address::ram(0x2004))));
+    assert_eq!(passes_on(0x2004), Some(Some(Address::ram(0x1010))));
+    assert_eq!(passes_on(0x1010), Some(None));
+    let modes: Vec<u8> = [0x2000, 0x2004, 0x1010]
+        .iter()
+        .map(|at| program.listing.instructions.get(&Address::ram(*at)).expect("is code").mode)
+        .collect();
+    assert_eq!(modes, [1, 0, 1]);
+}

@@ -5,8 +5,8 @@ use crate::reader::{Checked, Fault, Reader};
 use crate::record::{AnalysisRecord, LoadRecord, Record};
 use crate::sheet::{Cell, Sheet};
 use crate::writer::Writer;
-use program::{DataOrganization, Program, ProgramInfo, RecordRules};
-use std::collections::BTreeMap;
+use program::{Address, DataOrganization, Program, ProgramInfo, RecordRules, SpaceId};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 pub(crate) const INFO: Sheet = Sheet { name: "info", keys: 1, columns: &["name TEXT", "value"] };
@@ -16,6 +16,9 @@ const DONE: &str = "analysis_done";
 
 /// The content that is the file which the program was taken over from, where it was from one.
 const ORIGIN: &str = "origin";
+
+/// The functions that are stated to return: space and offset in hexadecimal, a line each.
+const RETURNING: &str = "returning";
 
 /// Whether gcc made a program for Windows.
 const MINGW: &str = "mingw";
@@ -86,6 +89,7 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
         modified,
         relocatable,
         warnings: _,
+        returning,
     } = &*program.info;
     let DataOrganization { pointer, long, wide_char, long_double, compiler } =
         program.types.organization();
@@ -127,6 +131,7 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
         ("analysis_started", Value::time(*started)),
         ("analysis_finished", Value::time(*finished)),
         ("analysis_message", Value::maybe(message.as_ref())),
+        (RETURNING, Value::maybe((!returning.is_empty()).then(|| places(returning)).as_ref())),
         (DONE, Value::maybe((!done.is_empty()).then(|| done.join("\n")).as_ref())),
         ("load_sha256", Value::text(file_sha256)),
         ("load_language", Value::maybe(language.as_ref())),
@@ -138,6 +143,18 @@ fn rows(program: &Program, record: &Record) -> Vec<(&'static str, Value)> {
     ];
     rows.extend(origin.map(|at| (ORIGIN, Value::Int(at as i64))));
     rows
+}
+
+/// Addresses as text, a line each.
+fn places(addresses: &BTreeSet<Address>) -> String {
+    let lines = addresses.iter().map(|at| format!("{:x}:{:x}", at.space.0, at.offset));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn place(line: &str) -> Option<Address> {
+    let (space, offset) = line.split_once(':')?;
+    let space = SpaceId(u16::from_str_radix(space, 16).ok()?);
+    Some(Address::new(space, u64::from_str_radix(offset, 16).ok()?))
 }
 
 pub(super) fn save(
@@ -215,6 +232,12 @@ impl Values {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
+    fn places(&self, name: &str) -> Checked<BTreeSet<Address>> {
+        let lines = self.lines(name)?;
+        let places = lines.iter().map(|line| place(line).ok_or(Fault("a place is not one")));
+        places.collect()
+    }
+
     fn maybe_int(&self, name: &str) -> Checked<Option<i64>> {
         match self.get(name)? {
             Value::Null => Ok(None),
@@ -263,6 +286,7 @@ impl Values {
             modified: self.time("modified")?,
             relocatable: self.flag("relocatable")?,
             warnings,
+            returning: self.places(RETURNING)?,
         };
         let size = |name| {
             self.number(name).and_then(|size: u32| {
