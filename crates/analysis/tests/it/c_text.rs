@@ -269,3 +269,16 @@ fn a_place_outside_of_memory_that_is_read_is_data() {
     let text = text(&image.analysed(), CODE);
     assert!(text.contains("return _DAT_e0005000;"), "{text}");
 }
+
+/// On an e500 results of four bytes lie in the lower half of a register, and `mr.` looks at all of it.
+#[test]
+fn what_a_result_leaves_of_a_register_is_zero() {
+    // bl 401010; mr. r4,r3; blt 40100c; blr   401010 lwz r3,0(r3); blr
+    let mut code = bytes("48 00 00 11 7c 64 1b 79 41 80 ff f8 4e 80 00 20");
+    code.extend(bytes("80 63 00 00 4e 80 00 20"));
+    let mut image = Image::new("PowerPC:BE:32:e500", "default");
+    image.block(".text", CODE, &code, true);
+    image.entry(CODE);
+    let text = text(&image.analysed(), CODE);
+    assert!(text.contains("FUN_00401010();") && !text.contains("extraout"), "{text}");
+}

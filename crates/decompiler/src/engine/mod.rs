@@ -4,6 +4,7 @@ mod assumed;
 mod core_types;
 mod depends;
 mod edits;
+mod effects;
 mod folding;
 mod memory;
 mod omission;
@@ -37,6 +38,7 @@ use program::{Address as Place, Function, Program, SpaceId};
 
 use crate::architecture::prepare;
 use crate::language::Language;
+use effects::DeadEffects;
 use folding::FoldingGuard;
 use memory::{MemoryImage, SharedMemory};
 use reach::{Reach, reach};
@@ -475,6 +477,7 @@ fn open(
         prepare(language.description(), language.compiler_spec_id(), Arc::new(image));
     architecture.extra_pool_rules.push(Box::new(WatchRule::new(Arc::clone(watch))));
     architecture.extra_pool_rules.push(Box::new(FoldingGuard::new()));
+    architecture.extra_pool_rules.push(Box::new(DeadEffects::new()));
     let mut store = DocumentStorage::new();
     let core = store
         .parse_document(core_types::describe(language, program.types.organization()).as_bytes())?;
