@@ -31,6 +31,7 @@ mod jump_tables;
 mod known_code;
 mod linkage;
 mod machine;
+mod main_function;
 mod make;
 mod mangled;
 mod no_return;

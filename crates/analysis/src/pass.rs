@@ -248,6 +248,11 @@ pub const PASSES: &[Pass] = &[
         run: crate::rust_strings::run,
     },
     Pass {
+        name: "Main Function",
+        description: "Names the function that start-up code runs as main.",
+        run: crate::main_function::run,
+    },
+    Pass {
         name: "Demangler Microsoft",
         description: "Shows decorated C functions of Windows programs under their plain names.",
         run: crate::c_names::run,

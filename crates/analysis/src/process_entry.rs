@@ -12,22 +12,27 @@ const ENTRY_FIELD: u64 = 24;
 /// Gives the entry of an ELF program its convention.
 pub(crate) fn mark(program: &mut Program, language: &Language) {
     let known = language.calling_conventions().iter().any(|name| name == CONVENTION);
-    if !known || !program.info.executable_format.contains("ELF") {
-        return;
-    }
-    // Object files have code of their own where the header of a program would be.
-    let base = Address::ram(program.info.image_base);
-    if program.memory.read_array::<4>(base) != Some(*b"\x7fELF") {
-        return;
-    }
-    let Some(field) = program.info.image_base.checked_add(ENTRY_FIELD) else { return };
-    let entry = program.references.from(Address::ram(field)).next().map(|reference| reference.to);
     // Code in another instruction set is entered through a stub of the system's.
-    if let Some(entry) = entry.filter(|entry| program.mode_at(*entry) == 0) {
+    let entry = find(program).filter(|entry| known && program.mode_at(*entry) == 0);
+    if let Some(entry) = entry {
         program.functions.edit(entry, |function| {
             if function.signature.convention.is_none() {
                 function.signature.convention = Some(CONVENTION.into());
             }
         });
     }
+}
+
+/// The entry of an ELF program, as its header states it.
+pub(crate) fn find(program: &Program) -> Option<Address> {
+    if !program.info.executable_format.contains("ELF") {
+        return None;
+    }
+    // Object files have code of their own where the header of a program would be.
+    let base = Address::ram(program.info.image_base);
+    if program.memory.read_array::<4>(base) != Some(*b"\x7fELF") {
+        return None;
+    }
+    let field = program.info.image_base.checked_add(ENTRY_FIELD)?;
+    program.references.from(Address::ram(field)).next().map(|reference| reference.to)
 }

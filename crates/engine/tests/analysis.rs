@@ -146,3 +146,50 @@ fn firmware_begins_at_its_vectors_and_at_the_entry_of_its_records() {
     assert_eq!(jump, [0x120], "behind a branch, too");
     assert!(program.functions.at(Address::ram(0x130)).is_some(), "code behind the jump calls it");
 }
+
+/// Whoever states that a function returns is believed against its name and its code, and the
+/// statement outlives the project file and another analysis.
+#[test]
+fn functions_that_are_stated_to_return_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let project = engine::ProjectChoice::Folder(folder.path().to_owned());
+    let options = OpenOptions { project, ..OpenOptions::default() };
+    let file = testkit::fixture("inventory.x64.O2");
+    let session = Session::open(&file, &options).expect("it opens");
+    let analyse = |session: &Session| {
+        session.start_analysis(AnalysisKind::Ghidra, None).expect("nothing runs yet");
+        assert!(session.wait_for_analysis(Duration::from_secs(120)));
+    };
+    analyse(&session);
+    let ends = entry(&session.snapshot(), "give_up");
+    assert!(session.snapshot().functions.at(ends).expect("a function").no_return);
+    let state = |program: &mut Program| {
+        program.set_no_return(ends, false);
+        Ok::<_, std::convert::Infallible>(())
+    };
+    session.write(state).expect("is stated");
+    session.save_at_end().expect("it saves");
+    drop(session);
+    let session = Session::open(&file, &options).expect("it opens again");
+    analyse(&session);
+    assert!(!session.snapshot().functions.at(ends).expect("a function").no_return);
+    let withdraw = |program: &mut Program| {
+        program.set_no_return(ends, true);
+        Ok::<_, std::convert::Infallible>(())
+    };
+    session.write(withdraw).expect("is withdrawn");
+    assert!(session.snapshot().info.returning.is_empty());
+}
+
+/// What start-up code runs is called `main` where no symbol says so: the same place as in the program
+/// before it was stripped.
+#[test]
+fn stripped_programs_have_a_main_function() {
+    for (stripped, full) in [
+        ("inventory.x64.O2.stripped", "inventory.x64.O2"),
+        ("inventory.aarch64.O2.stripped", "inventory.aarch64.O2"),
+    ] {
+        let main = entry(&analysed(full), "main");
+        assert_eq!(entry(&analysed(stripped), "main"), main, "{stripped}");
+    }
+}
