@@ -29,6 +29,9 @@ pub enum Category {
     Text,
     /// Functions whose C text is equal but for names of variables.
     TextButNames,
+    /// Functions whose C text is equal, or is once what only we know never to return is taken to
+    /// return (`docs/differences.md`).
+    Explained,
 }
 
 impl Category {
@@ -47,12 +50,13 @@ impl Category {
             Category::Strings => "strings",
             Category::Text => "C text",
             Category::TextButNames => "C ~names",
+            Category::Explained => "C explained",
         }
     }
 
     /// Whether scoring it needs the decompiler.
     pub fn is_text(self) -> bool {
-        matches!(self, Category::Text | Category::TextButNames)
+        matches!(self, Category::Text | Category::TextButNames | Category::Explained)
     }
 }
 

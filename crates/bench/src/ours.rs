@@ -43,7 +43,7 @@ pub fn facts(program: &Program, category: Category) -> Facts {
             .filter(|(_, unit)| view.is_text(unit.data_type))
             .map(|(at, unit)| format!("{} {}", view.place(*at), unit.length))
             .collect(),
-        Category::Text | Category::TextButNames => Facts::new(),
+        Category::Text | Category::TextButNames | Category::Explained => Facts::new(),
     }
 }
 

@@ -104,7 +104,7 @@ fn summary(samples: &[Scored]) -> String {
 fn cell(category: Category, tally: &Tally) -> String {
     match category {
         // Every function of Ghidra's counts; ours beside it is no error of text.
-        Category::Text | Category::TextButNames => percent(tally.recall()),
+        Category::Text | Category::TextButNames | Category::Explained => percent(tally.recall()),
         _ => format!("{}/{}", percent(tally.precision()), percent(tally.recall())),
     }
 }

@@ -39,7 +39,7 @@ pub fn facts(sample: &Sample, dump: &ProgramDump, category: Category) -> Result<
             .iter()
             .map(|s| format!("{} {}", plain_address(&s.address), s.length))
             .collect(),
-        Category::Text | Category::TextButNames => Facts::new(),
+        Category::Text | Category::TextButNames | Category::Explained => Facts::new(),
     })
 }
 

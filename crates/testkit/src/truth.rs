@@ -87,20 +87,29 @@ impl Truth {
     /// lie in `files` as `bin/NAME/FILE`, in order of their names. A dump without its file is left out.
     pub fn real(&self, files: &Path) -> Result<Vec<Sample>> {
         let folder = self.folder.join("real");
-        let entries = std::fs::read_dir(&folder)
-            .with_context(|| format!("{} cannot be listed", folder.display()))?;
         let mut samples = Vec::new();
-        for entry in entries {
-            let file = entry?.file_name().to_string_lossy().into_owned();
-            let Some(name) = file.strip_suffix(".program.json.xz") else { continue };
-            let Ok(kept) = std::fs::read_dir(files.join("bin").join(name)) else { continue };
+        for name in self.real_names()? {
+            let Ok(kept) = std::fs::read_dir(files.join("bin").join(&name)) else { continue };
             for binary in kept {
-                let (name, binary) = (name.to_owned(), binary?.path());
+                let (name, binary) = (name.clone(), binary?.path());
                 samples.push(Sample { name, folder: folder.clone(), binary });
             }
         }
-        samples.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(samples)
+    }
+
+    /// The names of the programs of other people whose facts are at hand, in order.
+    pub fn real_names(&self) -> Result<Vec<String>> {
+        let folder = self.folder.join("real");
+        let entries = std::fs::read_dir(&folder)
+            .with_context(|| format!("{} cannot be listed", folder.display()))?;
+        let mut names = Vec::new();
+        for entry in entries {
+            let file = entry?.file_name().to_string_lossy().into_owned();
+            names.extend(file.strip_suffix(".program.json.xz").map(str::to_owned));
+        }
+        names.sort_unstable();
+        Ok(names)
     }
 
     /// A large system file by name (`ls`, `libsqlite3.so.0.8.6`) whose bytes on
