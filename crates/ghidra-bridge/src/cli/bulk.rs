@@ -5,7 +5,7 @@ use super::cores::in_order;
 use super::output::{Output, plain};
 use super::program::{Program, text};
 use super::verbs::decompile::{params, why_not};
-use super::{c_text, whole};
+use super::{c_text, interrupted, whole};
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -48,6 +48,9 @@ pub fn decompile(
         || program.give_up(),
         |item, answer| {
             bar.inc(1);
+            if interrupted::is_interrupted() {
+                bail!("interrupted; nothing was written");
+            }
             let answer = match answer {
                 Ok(answer) => answer,
                 Err(error) => {
@@ -106,6 +109,7 @@ pub fn write(
     timeout: u32,
     out: &mut Output,
 ) -> anyhow::Result<()> {
+    interrupted::watch();
     let is_file = place.extension().is_some_and(|ending| ending == "c") || entries.is_some();
     let entries = entries.map_or_else(|| all_entries(program), Ok)?;
     let failed = match is_file {
@@ -119,6 +123,16 @@ pub fn write(
         out.row(&summary, |_| format!("{}: {} functions", place.display(), entries.len()))?;
     }
     complain(&failed, entries.len())
+}
+
+/// Writes all functions to one file.
+pub fn write_file(
+    program: &Program,
+    place: &Path,
+    timeout: u32,
+    out: &mut Output,
+) -> anyhow::Result<()> {
+    write(program, Some(all_entries(program)?), place, timeout, out)
 }
 
 /// One file: the types, the prototypes, then the functions.

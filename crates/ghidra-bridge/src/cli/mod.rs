@@ -9,8 +9,10 @@ mod c_text;
 mod c_types;
 mod connect;
 mod cores;
+mod export;
 mod faults;
 mod generated;
+mod interrupted;
 mod output;
 mod picture;
 mod program;
@@ -76,6 +78,8 @@ enum Verb {
     Graph(verbs::graph::Arguments),
     /// Draw the memory of a program: what is in it, and its entropy
     Map(verbs::map::Arguments),
+    /// Write a whole program as JSON, SQLite, C or a graph
+    Export(export::Arguments),
     /// Run one method once, on a file or on a running server
     Call(verbs::call::Arguments),
     /// Configure an AI client to ask about a program
@@ -159,6 +163,7 @@ fn dispatch(verb: &Verb, out: &mut Output) -> anyhow::Result<()> {
         Verb::Types(arguments) => verbs::types::run(arguments, out),
         Verb::Graph(arguments) => verbs::graph::run(arguments, out),
         Verb::Map(arguments) => verbs::map::run(arguments, out),
+        Verb::Export(arguments) => export::run(arguments, out),
         Verb::Call(arguments) => verbs::call::run(arguments, out),
         Verb::Connect(arguments) => connect::run(arguments, out),
         Verb::Generate(arguments) => generated::run(arguments, out),

@@ -28,6 +28,17 @@ pub fn file(
     beside.persist(path).map(|_| ()).map_err(|error| error.error).with_context(failed)
 }
 
+/// Lets a file be made under another name beside its place, by whoever wants a path.
+pub fn at(path: &Path, make: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let failed = || format!("{} cannot be written", path.display());
+    if path.exists() && !path.is_file() {
+        bail!("{} is no file; name one", path.display());
+    }
+    let beside = builder().tempfile_in(folder_of(path)).with_context(failed)?.into_temp_path();
+    make(&beside).with_context(failed)?;
+    beside.persist(path).map_err(|error| error.error).with_context(failed)
+}
+
 /// Fills a new folder. One that is there must be empty.
 pub fn folder(path: &Path, fill: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let failed = || format!("{} cannot be written", path.display());

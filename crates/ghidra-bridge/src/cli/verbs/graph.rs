@@ -2,6 +2,7 @@
 
 use crate::cli::output::Output;
 use crate::cli::picture::calls::Direction;
+use crate::cli::picture::graph::Graph;
 use crate::cli::picture::svg::Theme;
 use crate::cli::picture::{calls, cfg, dot, svg};
 use crate::cli::program::{Program, Source};
@@ -79,10 +80,7 @@ pub fn run(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
             graph.nodes.len(),
             graph.edges.len()
         ),
-        // The layout is a stranger's work over a stranger's graph.
-        false => catch_unwind(AssertUnwindSafe(|| svg::draw(&graph, arguments.theme)))
-            .ok()
-            .context("the picture cannot be laid out; write a .dot")?,
+        false => guarded(&graph, arguments.theme)?,
     };
     finish(
         &drawn,
@@ -90,6 +88,12 @@ pub fn run(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
         json!({ "boxes": graph.nodes.len(), "edges": graph.edges.len() }),
         out,
     )
+}
+
+/// The picture of a graph. The layout is a stranger's work over a stranger's graph.
+pub fn guarded(graph: &Graph, theme: Theme) -> anyhow::Result<String> {
+    let drawn = catch_unwind(AssertUnwindSafe(|| svg::draw(graph, theme)));
+    drawn.ok().context("the picture cannot be laid out; write a .dot")
 }
 
 /// The ending of a file's name.

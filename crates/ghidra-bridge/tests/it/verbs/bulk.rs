@@ -82,3 +82,42 @@ fn the_types_of_a_c_program_compile() {
     let errors = String::from_utf8_lossy(&compiled.stderr).into_owned();
     assert!(compiled.status.success(), "{errors}\n{types}");
 }
+
+/// A signal comes while functions are decompiled: the folder beside the new one goes away again.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupted_export_leaves_nothing() {
+    use std::time::{Duration, Instant};
+    let place = tempfile::tempdir().expect("a folder");
+    let project = place.path().join("kept.gbproject");
+    let file = Path::new("/usr/bin/bash");
+    if !file.is_file() {
+        println!("skipped: there is no bash");
+        return;
+    }
+    let words = ["--project", name(&project)];
+    printed(&[&["functions", name(file), "main"], &words[..]].concat());
+    let out = place.path().join("out");
+    let mut child =
+        super::verb(&[&["decompile", name(file), "--all", "-o", name(&out)], &words[..]].concat())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("it starts");
+    let begun = || files(place.path()).iter().any(|file| file.starts_with(".ghidra-bridge-"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !begun() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(begun(), "it writes beside its place: {:?}", files(place.path()));
+    let pid = child.id().to_string();
+    assert!(
+        std::process::Command::new("kill").args(["-INT", &pid]).status().expect("kill").success()
+    );
+    let status = child.wait().expect("it ends");
+    let left = files(place.path());
+    let done = left.contains("out");
+    assert!(!done || status.success(), "{left:?}");
+    assert!(!left.iter().any(|file| file.starts_with(".ghidra-bridge-")), "{left:?}");
+    assert!(done || status.code() == Some(2), "{status:?}");
+}

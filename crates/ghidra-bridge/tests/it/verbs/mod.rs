@@ -4,6 +4,7 @@ mod bulk;
 mod calls;
 mod connect;
 mod ends;
+mod export;
 mod formats;
 mod keeping;
 mod listings;
