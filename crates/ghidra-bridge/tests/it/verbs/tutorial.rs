@@ -47,7 +47,7 @@ fn agree(printed: &[&str], shown: &[String]) -> bool {
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn every_command_prints_what_the_page_shows() {
-    follow("docs/tutorial.md", 11);
+    follow("docs/tutorial.md", 10);
     follow("README.md", 3);
     let shown =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/check.svg"));
