@@ -9,6 +9,7 @@ mod instruction_text;
 mod number;
 mod open;
 mod project;
+mod put_back;
 mod session;
 mod signature;
 mod worker;

@@ -5,6 +5,7 @@ use crate::analysis_task::{
 };
 use crate::debug_files::Around;
 use crate::project::{Keeping, Opened, from_record};
+use crate::put_back::put_back;
 use crate::worker::Worker;
 use analysis::{PassReport, Stopped};
 use arc_swap::ArcSwap;
@@ -214,14 +215,24 @@ impl Session {
     /// The body of the background task.
     fn analyse(&self, plan: &Plan, cancel: Arc<AtomicBool>) {
         let _writer = self.inner.writer.lock();
-        let mut working = Program::clone(&self.snapshot());
-        let publish = |program: &Program| self.inner.current.store(Arc::new(program.clone()));
+        let before = self.snapshot();
+        let mut working = Program::clone(&before);
+        let settled = |program: &Program| {
+            let mut found = program.clone();
+            if before.origin.is_some() {
+                put_back(&before, &mut found);
+            }
+            found
+        };
+        let publish = |program: &Program| self.inner.current.store(Arc::new(settled(program)));
         let report = |phase: Option<&'static str>, progress: f32| {
             let mut status = self.inner.status.lock();
             status.progress = Some(progress);
             status.phase = phase.or(status.phase);
         };
-        let finished = |report: PassReport, program: &Program| self.reach(plan, report, program);
+        let finished = |report: PassReport, program: &Program| {
+            self.reach(plan, report, &settled(program));
+        };
         let now = std::time::Instant::now();
         let mut monitor = TaskMonitor {
             cancel,

@@ -2,9 +2,11 @@
 //! written to.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use engine::program::CommentKind;
-use engine::{AnalysisState, LoadOptions, OpenOptions, ProjectChoice, Session};
+use engine::program::{CommentKind, Program};
+use engine::{AnalysisKind, AnalysisState, LoadOptions, OpenOptions, ProjectChoice, Session};
+use testkit::projects::Projects;
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/ghidra/structs.x64.O2.gzf")
@@ -125,4 +127,63 @@ fn a_project_that_ghidra_has_open_is_only_read() {
         std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     entries.sort();
     assert_eq!(entries, ["work.gpr", "work.lock", "work.rep"]);
+}
+
+#[test]
+fn analysis_on_demand_leaves_what_is_there() {
+    let Some(projects) = Projects::find("analysis_on_demand") else { return };
+    for name in projects.names().unwrap() {
+        let path = projects.packed(&name);
+        let session = Session::open(&path, &OpenOptions::default()).expect("it opens");
+        let before = session.snapshot();
+        session.start_analysis(AnalysisKind::Ghidra, None).expect("it starts");
+        assert!(session.wait_for_analysis(Duration::from_secs(120)));
+        let after = session.snapshot();
+        assert_eq!(after.verify(), [], "{name}");
+        let lost = lost(&before, &after);
+        assert_eq!(lost, Vec::<String>::new(), "{name}");
+    }
+}
+
+/// Facts of `before` that are others in `after`, or missing.
+fn lost(before: &Program, after: &Program) -> Vec<String> {
+    let mut lost = Vec::new();
+    for function in before.functions.iter() {
+        if after.functions.at(function.entry) != Some(function) {
+            let now = after.functions.at(function.entry);
+            lost.push(format!("function {:x}: {function:?} is {now:?}", function.entry.offset));
+        }
+    }
+    for (id, symbol) in before.symbols.iter() {
+        if after.symbols.get(id) != Some(symbol) {
+            lost.push(format!("symbol {symbol:?} is {:?}", after.symbols.get(id)));
+        }
+    }
+    for (key, text) in before.comments.iter() {
+        if after.comments.get(key) != Some(text) {
+            lost.push(format!("comment {key:?}"));
+        }
+    }
+    for (at, unit) in before.listing.data.iter() {
+        if after.listing.data.get(at) != Some(unit) {
+            lost.push(format!("data {at:?} {unit:?} is {:?}", after.listing.data.get(at)));
+        }
+    }
+    for (at, unit) in before.listing.instructions.iter() {
+        if after.listing.instructions.get(at) != Some(unit) {
+            let now = after.listing.instructions.get(at);
+            lost.push(format!("instruction {:x}: {unit:?} is {now:?}", at.offset));
+        }
+    }
+    for reference in before.references.iter() {
+        if !after.references.from(reference.from).any(|other| other == reference) {
+            lost.push(format!("reference {reference:?}"));
+        }
+    }
+    for (id, data_type) in before.types.iter().filter(|(_, t)| t.used) {
+        if after.types.get(id) != Some(data_type) {
+            lost.push(format!("type {}", data_type.path()));
+        }
+    }
+    lost
 }
