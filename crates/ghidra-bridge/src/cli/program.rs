@@ -291,7 +291,10 @@ fn is_projects_fault(error: &anyhow::Error, config: &Config) -> bool {
         && matches!(error.downcast_ref(), Some(OpenError::Project(_)))
 }
 
+/// Analyses what was just loaded, and tells what the loader doubts of it.
 fn analyse(session: &Session) -> anyhow::Result<()> {
+    let doubts = session.project_notices().iter().filter(|notice| notice.starts_with("Warning: "));
+    doubts.for_each(|doubt| crate::say(doubt));
     session.start_analysis(AnalysisKind::Ghidra, None).context("the analysis cannot start")?;
     progress::follow_quietly(session);
     let status = session.analysis_status();

@@ -87,3 +87,13 @@ fn every_format_is_listed_and_decompiled() {
     let imports = printed(&["imports", &fixture("windows/latch.x64.exe")]);
     assert!(imports.contains("LATCH.DLL open_latch\n"), "{imports}");
 }
+
+#[test]
+fn a_language_that_does_not_fit_the_header_is_doubted() {
+    let file = fixture("bin/inventory.x64.O0");
+    let output =
+        super::verb(&["functions", &file, "--language", "ARM:LE:32:v8"]).output().expect("it runs");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("the header says x86:LE:64:default"), "{errors}");
+    assert!(!errors.contains("panicked"), "{errors}");
+}
