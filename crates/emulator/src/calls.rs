@@ -15,6 +15,8 @@ const LINKS: [&str; 7] = ["lr", "ra", "x30", "LR", "r14", "RA", "blink"];
 const WIDENS_FLOATS: &str = "PowerPC";
 /// The register of x87 in which functions return numbers on 32-bit x86.
 const X87_TOP: &str = "ST0";
+/// Bytes told of what a result points to.
+const POINTED: usize = 256;
 /// Bytes of a stub that passes on to an import.
 const STUB: u64 = 32;
 /// The stack's alignment at a call.
@@ -405,7 +407,20 @@ impl Machine<'_> {
             ValueKind::Unknown => read(ValueKind::Float(8)),
             ValueKind::Integer(_) => None,
         };
-        Returned { integer: integer.map(cut), float: float.map(f64::from_bits) }
+        let pointed = Vec::new();
+        Returned { integer: integer.map(cut), float: float.map(f64::from_bits), pointed }
+    }
+
+    /// The bytes at an address up to a zero byte, as far as memory is there.
+    pub(crate) fn pointed(&mut self, address: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while bytes.len() < POINTED {
+            match self.memory.read(address.wrapping_add(bytes.len() as u64), 1) {
+                Ok(byte) if byte != 0 => bytes.push(byte as u8),
+                _ => break,
+            }
+        }
+        bytes
     }
 
     fn result_pieces(

@@ -184,8 +184,13 @@ impl<'p> Emulator<'p> {
             .collect();
         let (memory, memory_truncated) = machine.changed_memory(&given, limits.changes);
         let convention = convention.as_deref();
-        let returned =
+        let mut returned =
             (stop == Stop::Returned).then(|| machine.returned(self.program, convention, returns));
+        if let Some(returned) = &mut returned
+            && let Some(place) = returned.integer
+        {
+            returned.pointed = machine.pointed(place);
+        }
         let registers = machine.changed_registers(&before, &request.watch);
         let mut calls = std::mem::take(&mut machine.calls.kept);
         for call in &mut calls {

@@ -179,6 +179,9 @@ pub struct Returned {
     pub integer: Option<u64>,
     /// What the floating point register of the convention holds, where the convention has one.
     pub float: Option<f64>,
+    /// The bytes at the place that the integer is the address of, up to a zero byte and at most
+    /// 256; empty where no memory is there.
+    pub pointed: Vec<u8>,
 }
 
 /// What a run came to.

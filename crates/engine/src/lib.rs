@@ -26,6 +26,7 @@ pub use signature::bytes_type;
 pub use analysis::pdb::{PdbError, PdbIdentity};
 pub use analysis::{MakeError, PASSES, PassReport, make_function};
 pub use decompiler;
+pub use emulator;
 pub use loader::{Format, LoadOptions};
 pub use program;
 pub use store::StoreError;

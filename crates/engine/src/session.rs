@@ -149,6 +149,19 @@ impl Session {
         self.inner.decompiler.decompile(program, entry, limits, cancel)
     }
 
+    /// Runs a function of a snapshot over a copy of its memory. The answer says how it ended.
+    ///
+    /// # Errors
+    /// When code of the program's processor cannot be emulated.
+    pub fn emulate(
+        &self,
+        program: &Program,
+        request: &emulator::Request,
+        limits: &emulator::Limits,
+    ) -> Result<emulator::Outcome, emulator::UnsupportedLanguage> {
+        Ok(emulator::Emulator::new(program, self.language())?.run(request, limits))
+    }
+
     /// How many decompilations were done, those apart that a kept result answered.
     pub fn decompilations(&self) -> u64 {
         self.inner.decompiler.runs()

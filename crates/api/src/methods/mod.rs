@@ -10,6 +10,7 @@ mod bridge;
 mod comment;
 mod data_type;
 mod decompilation;
+mod emulation;
 mod function;
 mod global_variable;
 mod listing;
@@ -75,12 +76,20 @@ const GROUPS: &[(&str, Rows)] = &[
 type Extension = (&'static str, &'static str, Surface, Rows);
 
 /// The domains beyond the document, in published order.
-const EXTENSIONS: &[Extension] = &[(
-    "number",
-    "Numbers in all their forms, without a calculator.",
-    Surface::Extensions,
-    number::methods,
-)];
+const EXTENSIONS: &[Extension] = &[
+    (
+        "number",
+        "Numbers in all their forms, without a calculator.",
+        Surface::Extensions,
+        number::methods,
+    ),
+    (
+        "emulation",
+        "The program's own code run over a copy of its memory: decode texts, compute hashes, try inputs.",
+        Surface::Extensions,
+        emulation::methods,
+    ),
+];
 
 fn extensions(surface: Surface) -> impl Iterator<Item = &'static Extension> {
     EXTENSIONS.iter().filter(move |(_, _, first, _)| *first <= surface)
