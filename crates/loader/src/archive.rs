@@ -1,69 +1,107 @@
-//! `ar` archives: lists members and opens one of them.
+//! Archives: follows a path of members, archive in archive, within bounds.
 
-use crate::{LoadError, LoadOptions, load};
-use object::read::archive::ArchiveFile;
+mod ar;
+mod zip;
+
+use crate::{Format, LoadError, LoadOptions, load};
 use program::Program;
 use std::sync::Arc;
 
 /// Most members whose names a message lists.
 const LISTED: usize = 20;
 
-/// Loads one member of an archive: the one that the options name, or the only
-/// one there is.
+/// Most archives inside each other.
+const DEPTH: usize = 8;
+
+/// Most bytes that all members on the way expand to.
+const EXPANDED: u64 = 1 << 30;
+
+/// Most bytes that one compressed byte may stand for in a member above [`SMALL`] bytes.
+const RATIO: u64 = 200;
+
+/// Members up to this size may be as dense as they like.
+const SMALL: u64 = 16 << 20;
+
+/// One archive, opened: its members' names, in their order.
+trait Members {
+    /// The names of the members that hold bytes.
+    fn names(&self) -> &[String];
+
+    /// The bytes of one member, of which there may be `left` at most.
+    fn read(&mut self, index: usize, left: u64) -> Result<Arc<[u8]>, LoadError>;
+}
+
+fn open(format: Format, bytes: &Arc<[u8]>) -> Result<Box<dyn Members>, LoadError> {
+    let archive: Box<dyn Members> = match format {
+        Format::Zip => Box::new(zip::Zip::open(Arc::clone(bytes))?),
+        _ => Box::new(ar::Ar::open(Arc::clone(bytes))?),
+    };
+    if archive.names().is_empty() {
+        let what = "it has no members".into();
+        return Err(LoadError::Malformed { format: format.archive_name(), what });
+    }
+    Ok(archive)
+}
+
+/// Loads one member of an archive: the one that the options name, or the only one there is.
+/// `!` leads from an archive into one of its members that is an archive too.
 pub(crate) fn load_member(
     path: &str,
     bytes: &Arc<[u8]>,
     options: &LoadOptions,
+    format: Format,
 ) -> Result<Program, LoadError> {
-    let members = members(bytes)?;
-    let chosen = match &options.member {
-        Some(wanted) => members.iter().find(|(name, _)| name == wanted),
-        None if members.len() == 1 => members.first(),
-        None => {
-            return Err(LoadError::MemberNeeded { count: members.len(), members: list(&members) });
-        }
-    };
-    let Some((name, data)) = chosen else {
-        let wanted = options.member.clone().unwrap_or_default();
-        return Err(LoadError::NoSuchMember { wanted, members: list(&members) });
-    };
-    if data.starts_with(b"!<arch>\n") {
-        let what = format!("its member {name} is an archive too");
-        return Err(LoadError::Malformed { format: "ar", what });
-    }
     let mut inner = options.clone();
-    inner.member = None;
-    inner.format = crate::Format::Auto;
-    let mut program = load(name, path, Arc::from(*data), &inner)?;
-    program.warn(format!("this is the member {name} of an archive of {}", members.len()));
-    Ok(program)
-}
-
-fn list(members: &[(String, &[u8])]) -> String {
-    let mut names: Vec<&str> = members.iter().take(LISTED).map(|(n, _)| n.as_str()).collect();
-    if members.len() > LISTED {
-        names.push("...");
-    }
-    names.join(", ")
-}
-
-/// Names and bytes of the members that the file holds itself.
-fn members(bytes: &[u8]) -> Result<Vec<(String, &[u8])>, LoadError> {
-    let malformed = |what: String| LoadError::Malformed { format: "ar", what };
-    let archive = ArchiveFile::parse(bytes).map_err(|e| malformed(e.to_string()))?;
-    if archive.is_thin() {
-        return Err(malformed("it is thin: its members are other files; open one of those".into()));
-    }
-    let mut all = Vec::new();
-    for member in archive.members() {
-        // A broken header ends the list; what came before is still good.
-        let Ok(member) = member else { break };
-        if let Ok(data) = member.data(bytes) {
-            all.push((String::from_utf8_lossy(member.name()).into_owned(), data));
+    inner.format = Format::Auto;
+    let (mut format, mut bytes, mut left) = (format, Arc::clone(bytes), EXPANDED);
+    let mut notes = Vec::new();
+    for _ in 0..DEPTH {
+        let mut archive = open(format, &bytes)?;
+        let (index, rest) = choose(archive.names(), inner.member.as_deref())?;
+        let name = archive.names().get(index).cloned().unwrap_or_default();
+        notes.push(format!("this is the member {name} of an archive of {}", archive.names().len()));
+        bytes = archive.read(index, left)?;
+        left = left.saturating_sub(bytes.len() as u64);
+        inner.member = rest;
+        match Format::by_magic(&bytes) {
+            Some(found) if found.is_archive() => format = found,
+            _ => {
+                let name = name.rsplit('/').next().unwrap_or(&name);
+                let mut program = load(name, path, bytes, &inner)?;
+                notes.into_iter().rev().for_each(|note| program.warn(note));
+                return Ok(program);
+            }
         }
     }
-    if all.is_empty() {
-        return Err(malformed("it has no members".into()));
+    Err(LoadError::NestedTooDeep { limit: DEPTH })
+}
+
+/// Which member is meant, and what of the path leads on into it.
+fn choose(names: &[String], wanted: Option<&str>) -> Result<(usize, Option<String>), LoadError> {
+    let Some(wanted) = wanted else {
+        return match names {
+            [_] => Ok((0, None)),
+            _ => Err(LoadError::MemberNeeded { count: names.len(), members: list(names) }),
+        };
+    };
+    let position = |name: &str| names.iter().position(|known| known == name);
+    if let Some(index) = position(wanted) {
+        return Ok((index, None));
     }
-    Ok(all)
+    // The longest name first: names may hold the mark themselves.
+    for (at, _) in wanted.rmatch_indices('!') {
+        let (name, rest) = wanted.split_at(at);
+        if let Some(index) = position(name) {
+            return Ok((index, rest.get(1..).map(str::to_owned)));
+        }
+    }
+    Err(LoadError::NoSuchMember { wanted: wanted.to_owned(), members: list(names) })
+}
+
+fn list(names: &[String]) -> String {
+    let mut shown: Vec<&str> = names.iter().take(LISTED).map(String::as_str).collect();
+    if names.len() > LISTED {
+        shown.push("...");
+    }
+    shown.join(", ")
 }

@@ -4,7 +4,7 @@
 use crate::Format;
 
 /// Formats that can be opened, as messages list them.
-pub(crate) const SUPPORTED_FORMATS: &str = "ELF, PE, COFF, Mach-O, Intel HEX, Motorola S-record, ar archives, and raw images when a language is given";
+pub(crate) const SUPPORTED_FORMATS: &str = "ELF, PE, COFF, Mach-O, Intel HEX, Motorola S-record, ar and ZIP archives, and raw images when a language is given";
 
 /// Why a file could not be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,7 +74,7 @@ pub enum LoadError {
     },
     /// A member was named, but the file has none.
     #[error(
-        "member={member} names a member of an ar archive, but the file is {format}: leave member out"
+        "member={member} names a member of an archive, but the file is {format}: leave member out"
     )]
     NoArchive {
         /// What was asked for.
@@ -89,6 +89,22 @@ pub enum LoadError {
         asked: Format,
         /// What its first bytes say.
         found: Format,
+    },
+    /// A member expands to more than its bytes can honestly hold.
+    #[error(
+        "the member {member} expands to more than {limit} bytes, out of proportion to what is stored: it is a zip bomb, and is not opened"
+    )]
+    ZipBomb {
+        /// The member.
+        member: String,
+        /// Most bytes that it might have.
+        limit: u64,
+    },
+    /// Archives lie in each other without end.
+    #[error("more than {limit} archives lie in each other; open one of the inner ones by itself")]
+    NestedTooDeep {
+        /// Most archives that are followed.
+        limit: usize,
     },
     /// An archive was given, but not which member to open.
     #[error("the file is an archive of {count} members: choose one with member=, of {members}")]

@@ -25,6 +25,8 @@ pub enum Format {
     SRecord,
     /// `ar` archive.
     Archive,
+    /// ZIP archive, under whatever name: `apk`, `ipa`, `jar`, `whl`.
+    Zip,
 }
 
 impl Format {
@@ -38,6 +40,16 @@ impl Format {
             return Ok(Format::Raw);
         }
         Err(LoadError::UnknownFormat { found: describe_start(bytes) })
+    }
+
+    /// Whether such a file holds others.
+    pub(crate) fn is_archive(self) -> bool {
+        matches!(self, Format::Archive | Format::Zip)
+    }
+
+    /// The name of an archive's format.
+    pub(crate) fn archive_name(self) -> &'static str {
+        if self == Format::Zip { "ZIP" } else { "ar" }
     }
 
     pub(crate) fn by_magic(bytes: &[u8]) -> Option<Format> {
@@ -54,6 +66,7 @@ impl Format {
             _ if bytes.starts_with(b"!<arch>\n") || bytes.starts_with(b"!<thin>\n") => {
                 Some(Format::Archive)
             }
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Format::Zip),
             _ if crate::coff::is_object(bytes) => Some(Format::Coff),
             [b':', rest @ ..] if is_hex(rest, 8) => Some(Format::IntelHex),
             [b'S', b'0'..=b'9', rest @ ..] if is_hex(rest, 4) => Some(Format::SRecord),
@@ -70,7 +83,6 @@ fn is_hex(bytes: &[u8], count: usize) -> bool {
 fn describe_start(bytes: &[u8]) -> String {
     let known = match bytes {
         [b'#', b'!', ..] => " (a script)",
-        [b'P', b'K', 3, 4, ..] => " (a ZIP archive)",
         [0x1f, 0x8b, ..] => " (gzip data)",
         [0xfd, b'7', b'z', b'X', b'Z', ..] => " (xz data)",
         [0xca, 0xfe, 0xba, 0xbe, ..] => " (a Java class)",
@@ -95,7 +107,7 @@ impl fmt::Display for Format {
             Format::Raw => "raw",
             Format::IntelHex => "Intel HEX",
             Format::SRecord => "S-record",
-            Format::Archive => "ar",
+            Format::Archive | Format::Zip => self.archive_name(),
         })
     }
 }

@@ -42,7 +42,7 @@ pub struct LoadOptions {
     pub base: Option<u64>,
     /// Format; the first bytes decide when [`Format::Auto`].
     pub format: Format,
-    /// Which member of an archive to open.
+    /// Which member of an archive to open; `!` leads into a member that is an archive too.
     pub member: Option<String>,
 }
 
@@ -92,8 +92,8 @@ pub fn load_with_doubts(
         Format::Auto => Format::detect(&bytes, options)?,
         chosen => chosen,
     };
-    if format == Format::Archive {
-        let program = archive::load_member(path, &bytes, options)?;
+    if format.is_archive() {
+        let program = archive::load_member(path, &bytes, options, format)?;
         return Ok(Loaded { program, doubts: Vec::new() });
     }
     if let Some(member) = &options.member {

@@ -2,6 +2,7 @@
 
 mod make;
 
+mod archives;
 mod coff;
 mod objects;
 

@@ -62,6 +62,7 @@ fn a_forced_format_never_panics() {
         Format::IntelHex,
         Format::SRecord,
         Format::Archive,
+        Format::Zip,
     ];
     for format in formats {
         for size in [1usize, 3, 4, 15, 16, 63, 64, 500] {

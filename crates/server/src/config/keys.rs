@@ -128,7 +128,7 @@ pub const KEYS: &[Key] = &[
         ALL,
         "File format (default auto: what the first bytes say).",
     ),
-    key("member", "NAME", ALL, "Member of an ar archive to open (default: the only one)."),
+    key("member", "NAME", ALL, "Member of an ar or ZIP archive to open (default: the only one)."),
     key(
         "project",
         "FILE|none",
