@@ -1,6 +1,6 @@
 //! Instructions as text: decoded again from their bytes when somebody asks.
 
-use decompiler::Decoder;
+use decompiler::{Decoder, PcodeOp};
 use program::{Address, Instruction, Program};
 
 use crate::Session;
@@ -50,5 +50,34 @@ impl InstructionPrinter {
         let text = shown.to_string();
         let operands = shown.operands.into_iter().map(|operand| operand.text).collect();
         Some(InstructionText { mnemonic: shown.mnemonic, operands, text })
+    }
+}
+
+/// Gives the p-code of instructions of one session; made once for a run of them.
+pub struct RawPcode {
+    decoder: Decoder,
+}
+
+impl RawPcode {
+    /// For the session's processor.
+    #[must_use]
+    pub fn new(session: &Session) -> RawPcode {
+        RawPcode { decoder: Decoder::new(session.language()) }
+    }
+
+    /// The operations of an instruction of the listing, its delay slot included; `None` when its
+    /// bytes no longer decode.
+    pub fn of(
+        &mut self,
+        program: &Program,
+        address: Address,
+        instruction: &Instruction,
+    ) -> Option<Vec<PcodeOp>> {
+        let mut bytes = [0u8; MAX_BYTES];
+        let read = program.memory.read(address, &mut bytes).ok()?;
+        let context = self.decoder.language().mode_context(instruction.mode);
+        let mut operations = Vec::new();
+        self.decoder.pcode(&bytes[..read], address.offset, context, &mut operations).ok()?;
+        Some(operations)
     }
 }

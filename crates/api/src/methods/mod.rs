@@ -13,12 +13,17 @@ mod decompilation;
 mod emulation;
 mod function;
 mod global_variable;
+mod graph;
+mod linkage;
 mod listing;
 mod memory;
 mod name;
 mod number;
+mod pcode;
 mod program;
 mod reference;
+mod search;
+mod string;
 mod symbol;
 
 use crate::method::Method;
@@ -77,6 +82,31 @@ type Extension = (&'static str, &'static str, Surface, Rows);
 
 /// The domains beyond the document, in published order.
 const EXTENSIONS: &[Extension] = &[
+    ("string", "Strings with who refers to them.", Surface::Extensions, string::methods),
+    (
+        "linkage",
+        "What the program takes from other files and offers to them.",
+        Surface::Extensions,
+        linkage::methods,
+    ),
+    (
+        "graph",
+        "Flow inside of a function, and calls around it, as a graph.",
+        Surface::Extensions,
+        graph::methods,
+    ),
+    (
+        "search",
+        "Code by what it does: instructions, calls with their arguments, C text.",
+        Surface::Extensions,
+        search::methods,
+    ),
+    (
+        "pcode",
+        "The processor-neutral operations that instructions stand for.",
+        Surface::Extensions,
+        pcode::methods,
+    ),
     (
         "number",
         "Numbers in all their forms, without a calculator.",

@@ -18,7 +18,8 @@ pub(in crate::mcp) fn operation(tool: &str, method: &Method, most: usize) -> Str
         }
         shortest = text;
     }
-    shortest
+    // Alternatives that differ in the method only are told as one.
+    shortest.replace(", arguments: {...}} | {id: text, method: ", "|")
 }
 
 fn at_depth(tool: &str, method: &Method, depth: usize) -> String {
