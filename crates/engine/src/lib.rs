@@ -18,6 +18,7 @@ mod put_back;
 mod session;
 mod signature;
 mod strings;
+mod triage;
 mod worker;
 
 pub use analysis_task::{AnalysisKind, AnalysisState, AnalysisStatus, Interrupted};
@@ -34,6 +35,10 @@ pub use project::{ProjectChoice, SaveError};
 pub use session::{Busy, Session, WriteError};
 pub use signature::bytes_type;
 pub use strings::{FoundString, references_into, string_of, strings_used_in};
+pub use triage::{
+    Protections, Relro, Telling, entropy, has_stack_canary, packer_hints, protections,
+    telling_strings, theme_of, themes,
+};
 
 pub use analysis::pdb::{PdbError, PdbIdentity};
 pub use analysis::{MakeError, PASSES, PassReport, make_function};

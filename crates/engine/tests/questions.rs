@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use engine::program::{Address, Program};
 use engine::{
-    AnalysisKind, CTexts, CallGraph, CallKind, CodeQuery, CodeSearcher, OpenOptions, Session,
-    call_arguments, exports, flow_graph, imports, references_into, string_of, strings_used_in,
+    AnalysisKind, CTexts, CallGraph, CallKind, CodeQuery, CodeSearcher, OpenOptions, Relro,
+    Session, call_arguments, entropy, exports, flow_graph, has_stack_canary, imports, packer_hints,
+    protections, references_into, string_of, strings_used_in, telling_strings,
 };
 
 fn analysed(name: &str) -> Session {
@@ -136,4 +137,39 @@ fn texts_come_in_order_and_show_the_arguments_of_calls() {
         }
     }
     assert!(seen >= 2, "{seen} calls shown");
+}
+
+#[test]
+fn protections_are_those_of_the_header() {
+    for (name, pie, relro) in [
+        ("inventory.x64.O0", true, Relro::Partial),
+        ("inventory.aarch64.O2", true, Relro::Partial),
+        ("inventory.x64.O2.nopie", false, Relro::Partial),
+        ("tiny.x64.O2.static", false, Relro::None),
+    ] {
+        let session = Session::open(&testkit::fixture(name), &OpenOptions::default()).expect(name);
+        let found = protections(&session.snapshot());
+        assert_eq!(
+            (found.nx, found.pie, found.relro),
+            (Some(true), Some(pie), Some(relro)),
+            "{name}"
+        );
+        assert_eq!(found.signed, None, "{name}");
+    }
+    let efi = testkit::fixture("../windows/boot.x64.efi");
+    let session = Session::open(&efi, &OpenOptions::default()).expect("a PE file");
+    assert_eq!(protections(&session.snapshot()).signed, Some(false));
+}
+
+#[test]
+fn plain_code_is_not_taken_for_packed() {
+    let program = analysed("inventory.x64.O2").snapshot();
+    assert_eq!(packer_hints(&program), Vec::<String>::new());
+    let text = program.memory.block_named(".text").expect("has code");
+    let bits = entropy(&program, text).expect("has bytes");
+    assert!((4.0..7.2).contains(&bits), "{bits}");
+    let bss = program.memory.block_named(".bss").expect("has zeroes");
+    assert_eq!(entropy(&program, bss), None);
+    assert!(!has_stack_canary(&program));
+    assert!(telling_strings(&program, 3).len() <= 3);
 }

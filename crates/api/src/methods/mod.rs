@@ -14,6 +14,7 @@ mod emulation;
 mod function;
 mod global_variable;
 mod graph;
+mod insight;
 mod linkage;
 mod listing;
 mod memory;
@@ -94,6 +95,12 @@ const EXTENSIONS: &[Extension] = &[
         "Flow inside of a function, and calls around it, as a graph.",
         Surface::Extensions,
         graph::methods,
+    ),
+    (
+        "insight",
+        "Reports: a function, or a whole program, in one answer.",
+        Surface::Extensions,
+        insight::methods,
     ),
     (
         "search",
