@@ -77,8 +77,9 @@ fn after_types(text: &str) -> Option<&str> {
     None
 }
 
+/// `noun.verb`, or with the domain before it.
 fn is_dotted(name: &str) -> bool {
     let is_word =
         |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-    name.split_once('.').is_some_and(|(noun, verb)| is_word(noun) && is_word(verb))
+    matches!(name.split('.').count(), 2 | 3) && name.split('.').all(is_word)
 }
