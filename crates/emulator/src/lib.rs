@@ -3,8 +3,8 @@
 //!
 //! [`Emulator`] holds what one program needs; [`Emulator::run`] calls a function in it. Memory is
 //! copied page by page when it is first touched, so neither the program nor the host sees any
-//! effect. P-code is made once for each straight run of instructions ([`block`]), its operands
-//! resolved to places in one flat register file ([`cells`]), and kept until code is written to.
+//! effect. P-code is made once for each straight run of instructions (`block`), its operands
+//! resolved to places in one flat register file (`cells`), and kept until code is written to.
 //!
 //! What is approximate: rounding is always to nearest; status flags of floating point are not
 //! kept; the payload of a NaN is the host's; operations that the language leaves undefined are
