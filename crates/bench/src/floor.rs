@@ -31,12 +31,17 @@ impl Floor {
 
     /// What fell below the floor, a sentence each.
     pub fn losses(&self, totals: &[(Category, Tally)]) -> Vec<String> {
+        self.losses_beyond(totals, 0)
+    }
+
+    /// The same, where that many hundredths of a percent may be lost.
+    pub fn losses_beyond(&self, totals: &[(Category, Tally)], slack: u32) -> Vec<String> {
         let mut losses = Vec::new();
         for (category, tally) in totals {
             let title = category.title();
             let floor = self.rows.get(title).copied().unwrap_or_default();
             let now = score(*category, tally);
-            if now < floor {
+            if now + slack < floor {
                 losses.push(format!("{title} fell from {} to {}", show(floor), show(now)));
             }
         }
@@ -104,6 +109,8 @@ mod tests {
         assert_eq!(Floor::parse(&floor.print()).expect("its own text"), floor);
         assert!(floor.losses(&totals(505)).is_empty());
         assert_eq!(floor.losses(&totals(504)).len(), 2);
+        assert_eq!(floor.losses_beyond(&totals(504), 10).len(), 0);
+        assert_eq!(floor.losses_beyond(&totals(500), 10).len(), 2);
         let before = floor.clone();
         floor.raise(&totals(3));
         assert_eq!(floor, before);

@@ -12,6 +12,10 @@ use bench::subject::Depth;
 use clap::ValueEnum;
 use testkit::truth::Truth;
 
+/// Hundredths of a percent that may be lost: the longest decompilations end by the clock, and on a
+/// busy machine a few more of them do.
+const SLACK: u32 = 10;
+
 #[test]
 fn scores_over_programs_of_other_people_never_fall() {
     let Some(files) = std::env::var_os("REAL_PROGRAMS").map(PathBuf::from) else {
@@ -45,6 +49,6 @@ fn scores_over_programs_of_other_people_never_fall() {
         floor.raise(&sums);
         std::fs::write(&path, floor.print()).expect("real.txt is written");
     }
-    let losses = floor.losses(&sums);
+    let losses = floor.losses_beyond(&sums, SLACK);
     assert!(losses.is_empty(), "{}\n{}", losses.join("\n"), table(&scored));
 }
